@@ -176,7 +176,7 @@ class Fitting(Stage[R]):
     def _patterns(self, scheduler: str | None) -> tuple["FoldedClicks", "Patterns | None"]:
         from logeval.clicks.estimation.fold import fold_patterns
 
-        if self.opened.holds == "counts":
+        if self.opened.holds != "serps":
             return self._counted(), None
         where = self.opened.path
         data, held_out = fold_patterns(
@@ -204,7 +204,7 @@ class Fitting(Stage[R]):
         from logeval.clicks.models.registry import MODELS, model_of
 
         where, can = self.opened.title, [name for name, kind in MODELS.items() if kind.from_counts]
-        why = f"{where}: is a table of counts"
+        why = f"{where}: is a table of {self.opened.holds}"
         if self.holdout is not None or "auto" in self.models:
             raise LogevalError(f"{why}: no session can be held out of it")
         wrong = [n for n in self.models if "classes" in model_of(n)[1] or model_of(n)[0] not in can]

@@ -31,6 +31,9 @@ def show_truth(truth: Path, asked: Generate) -> None:
 ALSO = {  # what else was counted, told if there is any
     "test_queries": "test SERPs among the queries",
     "pages_with_gaps": "pages with positions left out, closed up",
+    "pages_later": "pages that begin at a later rank, which they keep",
+    "searches_without_text": "searches whose text nothing says, each a query of its own",
+    "rows_unseen": "hits below the last that was seen, left out",
     "pages_with_item_twice": "pages that show an item twice",
     "pages_random_unclear": "pages in random order by some of their rows only, taken as not",
     "rows_cut": "results beyond the last position, cut",
@@ -54,12 +57,16 @@ def show_counts(log: Log, asked: Ingest) -> None:
             for count, words in said.items()
             if log.counts.get(count) or unit == "lines" or count in ("results", "rejected")
         ]
-    results = "results" in {k for name in names for k in FORMATS[name].accounts}
+    results = all("queries" not in FORMATS[name].accounts for name in names)
     if log.holds == "counts":
         rows += [(name, log.counts[name]) for name in ("impressions", "clicks")]
         if capped := log.counts.get("clicks_capped"):
             rows += [("rows with more clicks than impressions, all taken as clicked", capped)]
         print_table(f"{asked.out or log.title}: counts", ["", "count"], rows)
+        return
+    if log.holds == "placements":
+        rows += [("clicked", log.counts["clicked"]), ("clicks", log.counts["clicks"])]
+        print_table(f"{asked.out or log.title}: placements", ["", "count"], rows)
         return
     if results:
         rows += [("result pages (SERPs)", log.counts["queries"])]
@@ -126,12 +133,15 @@ def describe(
             print_frame("Clicked results per SERP", found.clicks_per_serp)
         queries = found.names.shown(found.top_queries, WIDTH)
         print_frame(f"The {len(queries)} most frequent queries", queries)
+        for sentence in found.sentences:
+            print(wrapped(f"{sentence}."))
         if len(supported.table):
             decided = supported.names.shown(supported.table, WIDTH)
             print_frame("What the clicks on them can decide (docs/support.md)", decided)
             title = "Examination relative to the first rank, from swaps"
-            print_frame(title, supported.examination[EXAMINED])
-        for sentence in supported.sentences:
+            if found.ordered:
+                print_frame(title, supported.examination[EXAMINED])
+        for sentence in supported.sentences if found.ordered else []:
             print(wrapped(f"{sentence}."))
     if figure:
         from logeval.reports.figures.canvas import save_figure
