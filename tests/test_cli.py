@@ -114,7 +114,7 @@ def test_ingest_reads_standard_input(folder):
 
 
 def test_describe_for_people_and_for_programs(folder):
-    assert "CTR by rank" in run("describe", folder / "log").stdout
+    assert "CTR by rank" in run("describe", folder / "log", "--details").stdout
     done = run("describe", folder / "log", "--json", "--top", 3, "--figure", folder / "log.png")
     found = json.loads(done.stdout)
     assert len(found["top_queries"]) == 3

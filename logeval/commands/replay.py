@@ -24,13 +24,21 @@ def show_estimates(
     found: Estimates, asked: ReplayEstimate, *, details: Details = False, as_json: Json = False
 ) -> None:
     """A row per target, by the estimator to believe; with details by all of them, and by query."""
+    import pandas as pd
+
     from logeval.log.names import WIDTH, Names
     from logeval.reports.answers.replay import TARGETS, targets
 
     answer, names = found.verdict(), Names.of(found.manifest)
     if not print_for_programs(names.shown(found.table), as_json, facts=answer.records()):
-        K = found.table["positions"].iloc[0]
-        print_answer(answer, f"Clicks at K = {K}", TARGETS, targets(found), details)
+        K, placed = found.table["positions"].iloc[0], asked.placed
+        unit = "per placement" if placed else f"at K = {K}"
+        rows = pd.DataFrame(targets(found), columns=TARGETS)
+        rows = rows.loc[:, (rows != "").any()]  # a ranker that is no log has no clicks of its own
+        columns, cells = rows.columns.tolist(), rows.to_numpy().tolist()
+        print_answer(answer, f"Clicks {unit}", columns, cells, details)
+        if found.table["reward"].notna().any():
+            print_frame(f"Second reward {unit}", _rewards(found.overall()), 2)
         for name, rows in found.table.groupby("target", sort=False) if details else ():
             overall, by_query = (rows[rows["query"].isna() == each] for each in (True, False))
             print_frame(f"{name}, by estimator", _estimates(overall, False))
@@ -68,8 +76,10 @@ def show_validation(
     title = "Error of the predicted clicks per search (RMSE); floor: what chance alone makes"
     if not print_for_programs(found.table, as_json, facts=answer.records()):
         shown = ["positions", "estimator", "rmse", "low", "high", "floor", "support"]
-        rows = table[shown].astype(object).to_numpy().tolist()
-        print_answer(answer, title, ["K", *shown[1:]], rows, details, 2)
+        slopes = zip(table["slope"], table["slope_low"], table["slope_high"], strict=True)
+        of_lists = ["" if b != b else f"{b:.2f} [{low:.2f}, {high:.2f}]" for b, low, high in slopes]
+        rows = table[shown].assign(slope=of_lists).astype(object).to_numpy().tolist()
+        print_answer(answer, title, ["K", *shown[1:], "slope [95%]"], rows, details, 2)
         if details:
             first = ["positions", "estimator"]
             print_frame("", table[[*first, *(c for c in table if c not in (*first, "clip"))]], 2)
@@ -85,6 +95,7 @@ def _estimates(rows: pd.DataFrame, by_query: bool) -> pd.DataFrame:
     }
     if rows["truth"].notna().any():
         shown["truth"] = rows["truth"]
+        shown["interval of it"] = _intervals(rows, "truth_low", "truth_high")
     shown |= {
         "to the log": ["" if d != d else f"{d:+.4f}" for d in rows["difference"]],
         "its 95% interval": _intervals(rows, "difference_low", "difference_high"),
@@ -98,6 +109,19 @@ def _estimates(rows: pd.DataFrame, by_query: bool) -> pd.DataFrame:
         "largest": rows["largest_weight"],
     }
     return type(rows)(shown)
+
+
+def _rewards(rows: pd.DataFrame) -> pd.DataFrame:
+    return type(rows)(
+        {
+            "target": rows["target"],
+            "estimator": rows["estimator"],
+            "value": rows["reward"],
+            "95% interval": _intervals(rows, "reward_low", "reward_high"),
+            "to the log": ["" if d != d else f"{d:+.4f}" for d in rows["reward_difference"]],
+            "its 95% interval": _intervals(rows, "reward_difference_low", "reward_difference_high"),
+        }
+    )
 
 
 def _intervals(rows: pd.DataFrame, low: str, high: str) -> list[str]:

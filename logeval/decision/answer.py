@@ -144,7 +144,7 @@ def answered(
     if D < 2:
         raise LogevalError(
             f"decide: {used.name} was fitted without draws of its parameters, so that nothing is "
-            "known of what the log leaves open; fit it with --draws 20"
+            "known of what the log leaves open; fit it with draws=20"
         )
     orders, said = orders_of(world, traffic)
     facts += said

@@ -36,6 +36,7 @@ class Judged:
     # of all targets: what an estimator that assumes less differs from, with where and which
     refuted: Mapping[str, dict[str, Any]]
     predicting: Mapping[str, float]  # log-likelihoods by click model, the best first
+    unit: str = "search"  # that values are of, or placement
 
     @cached_property
     def estimators(self) -> dict[str, Estimator]:
@@ -121,6 +122,7 @@ class Judged:
 def judged(estimates: Estimates) -> list[Judged]:
     """The targets, each with what is known of it."""
     found, refuted = [], refutations(estimates)
+    unit = "placement" if estimates.manifest.get("holds") == "placements" else "search"
     for name, rows in estimates.table.groupby("target", sort=False):
         records = [{str(k): v for k, v in r.items()} for r in rows.to_dict(orient="records")]
         whole = {r["estimator"]: r for r in records if not isinstance(r["query"], str)}
@@ -129,7 +131,8 @@ def judged(estimates: Estimates) -> list[Judged]:
             for e in whole
         }
         pairs = [c for c in estimates.contradictions or [] if c["target"] == name]
-        found.append(Judged(str(name), whole, parts, pairs, refuted, estimates.predicting or {}))
+        best = estimates.predicting or {}
+        found.append(Judged(str(name), whole, parts, pairs, refuted, best, unit))
     return found
 
 

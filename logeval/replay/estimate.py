@@ -12,15 +12,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import pandas as pd
 from scipy.special import ndtr, ndtri, stdtrit
 
 from logeval.clicks.fitted import FittedModel
-from logeval.clicks.support.selection import selected_by_clicks
+from logeval.clicks.support.selection import expected_empty
 from logeval.errors import LogevalError
+from logeval.facts import Fact
 from logeval.log.log import Log
 from logeval.log.queries import Query, sql_condition
 from logeval.replay.estimators import Estimator
-from logeval.replay.logged import MAX_POSITIONS, Logged, cut, read_logged, resampled
+from logeval.replay.logged import MAX_POSITIONS, Logged, cut, read_logged, resampled, rows_of
 from logeval.replay.models import CANDIDATES, fit_models, with_best_model
 from logeval.replay.targets import (
     MarginalTarget,
@@ -38,7 +40,6 @@ from logeval.storage import tables
 from logeval.storage.results import Stored
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
     from logeval.facts import Answer
@@ -47,6 +48,9 @@ if TYPE_CHECKING:
 
 FEW = 100  # effective SERPs, below which an interval is not to be relied on
 NORMAL = 1.959964  # standard deviations in half of a 95% interval
+FIGURES = (
+    "value", "low", "high", "logged", "difference", "difference_low", "difference_high"
+)  # fmt: skip
 ROUNDING = 1e-6  # of clicks per SERP; the draws are summed in single precision
 
 
@@ -118,6 +122,21 @@ class Estimate:
         self.rounds, self.refits = Moments(shape), Moments(shape)
         self.pair_rounds, self.pair_refits = Moments(apart.shape[:1]), Moments(apart.shape[:1])
 
+    @classmethod
+    def of(
+        cls,
+        logged: Logged,
+        target: Target,
+        estimators: Sequence[Estimator],
+        fitted: dict[str, FittedModel],
+        asked: ReplayEstimate,
+        rewards: bool,
+    ) -> Estimate:
+        """As asked, in clicks or in the second reward."""
+        clip = asked.clip or np.inf
+        values = Values(logged, target, estimators, clip=clip, rewards=rewards)
+        return cls(values, values.predictions(fitted), asked.min_support, asked.force)
+
     def _columns(
         self, estimator: Estimator, found: Support | None, weight: Floats
     ) -> dict[str, Floats]:
@@ -174,10 +193,9 @@ class Estimate:
 
         These (pairs, B) are over the queries that both cover.
         """
-        n, patterns = self.values.serps(W), self.values.logged.patterns
-        clicks = patterns.clicks[:, : self.values.target.K].sum(axis=1)
+        n, gain = self.values.serps(W), self.values.gains.sum(axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):
-            earned = self.values.serps(W * clicks[:, None].astype(np.float32)) / n
+            earned = self.values.serps(W * gain[:, None]) / n
         found = list(self.values.values(W, predictions).values())
         value, logged = [], []
         for x, covered in zip(found, self.covered, strict=True):
@@ -251,51 +269,65 @@ class Estimate:
         filled = estimator.normalised or estimator.DIRECT
         return 0.0 if filled or not share > 0 else self.value[i, 0] * (1.0 / share - 1.0)
 
-    def table(self) -> pd.DataFrame:
-        """The rows: overall first, then the queries, the most frequent first."""
-        import pandas as pd
+    def table(self, rewards: Estimate | None = None) -> pd.DataFrame:
+        """The rows: overall first, then the queries, the most frequent first.
 
+        Beside the clicks the second ``rewards``, where the log has them.
+        """
         target, patterns = self.values.target, self.values.logged.patterns
-        half, paired = self.half_widths()
+        own, second = self._figures(), {} if rewards is None else rewards._figures()
         rows = []
         for row in [0, *(1 + np.flatnonzero(self.used)).tolist()]:
             for i, e in enumerate(self.estimators):
-                value, difference = self.value[i, row], self.value[i, row] - self.logged[i, row]
                 covered = self.weight * self.covered[i]
                 serps = self.weight[row - 1] if row else covered.sum()
+                difference, half = own["difference"][i, row], own["half"][i, row]
                 rows.append(
                     {
                         "target": target.name,
                         "query": None if row == 0 else str(patterns.queries[row - 1]),
                         "estimator": str(e),
                         "positions": target.K,
-                        "value": value,
-                        "low": value - half[i, row],
-                        "high": value + half[i, row],
-                        "truth": self._truth(i, row),
-                        "logged": self.logged[i, row],
-                        "difference": difference,
-                        "difference_low": difference - paired[i, row],
-                        "difference_high": difference + paired[i, row],
-                        "worse": float(ndtr(-NORMAL * difference / paired[i, row])),
+                        **{name: own[name][i, row] for name in FIGURES},
+                        **self._truth(i, row),
+                        "worse": float(ndtr(-NORMAL * difference / half)),
                         "serps": int(serps),
                         "covered": float(self.covered[i, row - 1])
                         if row
                         else covered.sum() / self.weight.sum(),
                         **{name: column[row] for name, column in self.support[i].items()},
+                        **{
+                            f"reward_{name}".removesuffix("_value"): second[name][i, row]
+                            if second
+                            else np.nan
+                            for name in FIGURES
+                        },
                     }
                 )
         return pd.DataFrame(rows).astype({"supported_positions": "Int32", "query": object})
 
-    def _truth(self, i: int, row: int) -> float:
+    def _figures(self) -> dict[str, Floats]:
+        """``FIGURES``, and half of the interval of the difference, (E, Q + 1)."""
+        half, paired = self.half_widths()
+        difference = self.value - self.logged
+        columns = (
+            self.value, self.value - half, self.value + half, self.logged,
+            difference, difference - paired, difference + paired,
+        )  # fmt: skip
+        return {**dict(zip(FIGURES, columns, strict=True)), "half": paired}
+
+    def _truth(self, i: int, row: int) -> dict[str, float]:
         """The clicks of a target that is a log, over the queries that the estimator covers."""
-        clicks = self.values.target.clicks
-        if clicks is None or (row and not self.weight[row - 1]):
-            return np.nan
+        clicks, noise = self.values.target.clicks, self.values.target.noise
+        there = self.covered[i] & (self.weight > 0)
         if row:
-            return float(clicks[row - 1])
-        n = self.values.logged.patterns.serps[:, None]
-        return float(self._overall(clicks[:, None], n, self.covered[i] & (self.weight > 0))[0])
+            there = (self.weight > 0) & (np.arange(len(self.weight)) == row - 1)
+        value = half = np.nan
+        if clicks is not None and noise is not None and there.any():
+            share = self.weight[there] / self.weight[there].sum()
+            value = float(share @ clicks[there])
+            half = NORMAL * float(np.sqrt(share**2 @ noise[there]))
+        return {"truth": value, "truth_low": value - half, "truth_high": value + half}
 
 
 def add_intervals(
@@ -333,13 +365,13 @@ def add_intervals(
 
 @dataclass(frozen=True)
 class Estimates(Stored):
-    """What ``replay_estimate`` gives: rows in the schema ``schemas.ESTIMATES``, and notes."""
+    """What ``replay_estimate`` gives: rows in the schema ``schemas.ESTIMATES``, and facts."""
 
     TABLES: ClassVar = {"table": "estimates"}
-    KEPT = ("notes", "contradictions", "predicting")
+    KEPT = ("facts", "contradictions", "predicting")
 
     table: pd.DataFrame
-    notes: list[str] = field(default_factory=list)
+    facts: list[Fact] = field(default_factory=list)
     # pairs of estimators that differ by more than chance: target, first, second, difference
     contradictions: list[dict[str, Any]] = field(default_factory=list)
     manifest: tables.Manifest = field(default_factory=dict)
@@ -365,8 +397,6 @@ class Estimates(Stored):
 
 def estimate(asked: ReplayEstimate, manifest: tables.Manifest) -> Estimates:
     """The clicks per SERP of all targets, estimated in the same resampled logs."""
-    import pandas as pd
-
     log, chosen = asked.opened, asked.chosen
     sources = [read_source(name, log, frame) for name, frame in asked.given.items()]
     if asked.inputs() != manifest["inputs"]:
@@ -375,40 +405,35 @@ def estimate(asked: ReplayEstimate, manifest: tables.Manifest) -> Estimates:
     with_models = learned or any(e.needs is not None for e in chosen)
     whole, K = _read(log, sources, asked, None if with_models else asked.positions)
     targets = [bind(source, whole, K, asked.scope, asked.seed) for source in sources]
-    notes = left_out(sources, targets, whole, asked)
-    ranks_only = any(isinstance(t, MarginalTarget) for t in targets)
+    facts = left_out(sources, targets, whole, asked)
+    ranks_only = whole.placed or any(isinstance(t, MarginalTarget) for t in targets)
     candidates = CANDIDATES[:1] if ranks_only else CANDIDATES  # others need whole lists
     chosen, predicting = with_best_model(chosen, whole, asked.scope, asked.seed, candidates)
     models = partial(fit_models, chosen, whole, scope=asked.scope)
     short, fitted = cut(whole, K), models(whole.patterns.count)
-    found = []
-    for target in targets:
-        values = Values(short, target, chosen, clip=asked.clip or np.inf)
-        predictions = values.predictions(fitted)
-        found.append(Estimate(values, predictions, asked.min_support, asked.force))
-    if not any(each.answered for each in found):
-        raise found[0].refusal(log.path)
-    add_intervals(found, whole, models, asked.rounds, asked.refits, asked.seed, asked.quiet)
-    manifest["log_folder"] = str(log.path)
+    gains = [False] if whole.rewards is None else [False, True]
+    found = [
+        [Estimate.of(short, target, chosen, fitted, asked, rewards) for rewards in gains]
+        for target in targets
+    ]
+    if not any(each.answered for each, *_ in found):
+        raise found[0][0].refusal(log.path)
+    add_intervals(
+        [e for both in found for e in both],
+        whole,
+        models,
+        asked.rounds,
+        asked.refits,
+        asked.seed,
+        asked.quiet,
+    )
+    manifest["log_folder"], manifest["holds"] = str(log.path), log.holds
     if asked.wanted is None and asked.top_queries is None:
         manifest["log_queries"], manifest["log_serps"] = size_of(log)
-    table = pd.concat([e.table() for e in found], ignore_index=True)
+    table = pd.concat([clicks.table(*second) for clicks, *second in found], ignore_index=True)
     manifest["names"] = log.names.of_queries(table["query"].dropna().unique()).kept()
-    contradictions = [pair for e in found for pair in e.contradictions()]
-    return Estimates(table, notes, contradictions, manifest, predicting)
-
-
-def point_and_interval(
-    whole: Logged, target: Target, estimators: list[Estimator], rounds: int, seed: int,
-    refits: int = 0,
-) -> dict[Estimator, tuple[float, float]]:  # fmt: skip
-    """The overall value of a target and half of its 95% interval."""
-    models = partial(fit_models, estimators, whole, scope="per-query")
-    values = Values(cut(whole, target.K), target, estimators)
-    found = Estimate(values, values.predictions(models(whole.patterns.count)))
-    add_intervals([found], whole, models, rounds, refits, seed, quiet=True)
-    pairs = zip(found.value[:, 0], found.half_widths()[0][:, 0], strict=True)
-    return dict(zip(estimators, pairs, strict=True))
+    contradictions = [pair for e, *_ in found for pair in e.contradictions()]
+    return Estimates(table, facts, contradictions, manifest, predicting)
 
 
 def _read(
@@ -425,10 +450,11 @@ def _read(
     logged = read_logged(
         log, cut_at, queries=wanted, top_queries=asked.top_queries,
         where=f"NOT coalesce({excluded}, false)",
-        propensities=asked.propensities == "logged",
+        propensities=asked.logged_propensities, rewards=True,
     )  # fmt: skip
     longest = logged.patterns.K
-    K = positions or min(longest, MAX_POSITIONS, shortest or MAX_POSITIONS)
+    most = longest if logged.placed else MAX_POSITIONS
+    K = positions or min(longest, most, shortest or most)
     if longest < K:
         raise LogevalError(f"positions={K}: the lists of the log have at most {longest} items")
     if shortest is not None and shortest < K:
@@ -436,19 +462,19 @@ def _read(
             f"positions={K}: the target's lists have {shortest} items; ask for {shortest} or "
             "give longer lists"
         )
-    return logged, K
+    return cut(logged, K) if logged.placed else logged, K
 
 
-NAMED = 5  # queries, in a sentence
+NAMED = 5  # queries, by name
 
 
 def known_queries(log: Log, given: Iterable[Query]) -> list[Query]:
     """Those of the queries that the log has; an error if it has none."""
     asked = list(dict.fromkeys(given))
-    with log.connect() as db:
+    with log.connect(holds=log.holds) as db:
         rows = db.execute(
-            "SELECT DISTINCT query_id, region_id FROM serps "
-            f"WHERE NOT test AND ({sql_condition(asked)}) ORDER BY ALL"
+            f"SELECT DISTINCT query_id, region_id FROM {rows_of(log)} "
+            f"WHERE {sql_condition(asked)} ORDER BY ALL"
         ).fetchall()
     if not rows:
         raise LogevalError(
@@ -463,44 +489,60 @@ def left_out(
     targets: Sequence[Target],
     logged: Logged,
     asked: ReplayEstimate,
-) -> list[str]:
-    """A sentence for each target that has queries without lists, or that the log does not have."""
-    known, notes = logged.patterns.queries, []
-    if (selected := selected_by_clicks(asked.opened)) is not None:
-        notes.append(selected)
+) -> list[Fact]:
+    """Of each target the queries without lists, and those that the log does not have."""
+    known, facts = logged.patterns.queries, clicked_only(asked.opened)
     everything = asked.wanted is None and asked.top_queries is None
     for source, target in zip(sources, targets, strict=True):
-        n, K = int((target.mass().sum(axis=1) > 0).sum()), target.K
-        if n < len(known) and source.table is None and source.patterns is None:
-            notes.append(
-                f"{source.name}: {len(known) - n:,} of {len(known):,} queries have fewer than {K} "
-                "items in the log and are left out"
+        name, n = source.name, int((target.mass().sum(axis=1) > 0).sum())
+        if source.table is None and source.patterns is None and n < len(known):
+            K = {"K": target.K}
+            facts.append(
+                Fact("short-queries", name, "caution", len(known) - n, threshold=len(known), more=K)
             )
         if source.table is not None and everything:
             numbers = numbered_queries(source.table["query"], known)
-            absent = [query for query, places in numbers.items() if not places]
+            absent = [str(query) for query, places in numbers.items() if not places]
             if absent:
-                notes.append(
-                    f"{source.name}: {len(absent):,} of its {len(numbers):,} queries are not in "
-                    f"the log and are left out: {_few(absent)}"
+                few = {"queries": absent[:NAMED]}
+                facts.append(
+                    Fact(
+                        "unknown-queries",
+                        name,
+                        "caution",
+                        len(absent),
+                        threshold=len(numbers),
+                        more=few,
+                    )
                 )
         if source.patterns is not None and everything:
-            own = source.patterns
-            lost = [q for q, query in enumerate(own.queries) if query not in set(known)]
+            own, there = source.patterns, set(known)
+            lost = [q for q, query in enumerate(own.queries) if query not in there]
             if lost:
-                notes.append(
-                    f"{source.name}: {len(lost):,} of its {own.Q:,} queries "
-                    f"({own.serps[lost].sum() / own.serps.sum():.1%} of its searches) are not "
-                    "in the rest of the log and are left out"
+                share = {"share": float(own.serps[lost].sum() / own.serps.sum())}
+                facts.append(
+                    Fact(
+                        "unknown-searches", name, "caution", len(lost), threshold=own.Q, more=share
+                    )
                 )
-    return notes
+    return facts
+
+
+def _left(code: str, about: str, n: int, of: int, **more: Any) -> Fact:
+    return Fact(code, about, "caution", n, threshold=of, more=more)
+
+
+def clicked_only(log: Log) -> list[Fact]:
+    """That a log was selected by clicks, which no estimator here knows of."""
+    share = expected_empty(log) if log.holds == "serps" else None
+    return [] if share is None else [Fact("clicked-only", level="caution", value=share)]
 
 
 def size_of(log: Log) -> tuple[int, int]:
     """How many queries and SERPs a log has."""
-    with log.connect() as db:
+    with log.connect(holds=log.holds) as db:
         row = db.execute(
-            "SELECT count(*), sum(n) FROM (SELECT count(*) AS n FROM serps WHERE NOT test "
+            f"SELECT count(*), sum(n) FROM (SELECT count(*) AS n FROM {rows_of(log)} "
             "GROUP BY query_id, region_id)"
         ).fetchone()
     assert row is not None

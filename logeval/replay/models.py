@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 
-from logeval.clicks.estimation.classes.fit import number_of
+from logeval.clicks.estimation.classes import number_of
 from logeval.clicks.estimation.estimates import Options
-from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
+from logeval.clicks.estimation.patterns import Counted, FoldedClicks
 from logeval.clicks.estimation.priors import check
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.fitting import fit_mixture, fit_one
 from logeval.clicks.models.registry import AUTO, MODELS, members_of, model_names, model_of
 from logeval.clicks.quality.scores import score_model
-from logeval.replay.estimators import Estimator
+from logeval.errors import LogevalError
+from logeval.replay.estimators import OF_CELLS, Estimator
 from logeval.replay.logged import Logged, thinned
 from logeval.running.arrays import Floats
 
@@ -28,9 +29,18 @@ CANDIDATES = ("pbm", "dcm", "ubm", "dbn")  # of ``auto``
 HELD_OUT = 0.2  # of the sessions
 
 
-def fit(name: str, patterns: Patterns, weight: Floats, scope: str) -> FittedModel:
+def fit(name: str, logged: Logged, weight: Floats, scope: str) -> FittedModel:
     """A click model fitted to the patterns with these numbers of SERPs."""
     (name,) = model_names([name])
+    patterns = logged.patterns
+    if logged.placed:
+        if model_of(name)[0] not in OF_CELLS:
+            raise LogevalError(
+                f"{name}: needs lists, and the log holds single placements; take a model of item "
+                f"and position ({', '.join(OF_CELLS)})"
+            )
+        own = {f.name: getattr(patterns, f.name) for f in fields(patterns)}
+        patterns = Counted(**own)
     data = replace(patterns, count=weight.astype(np.float64)).take(weight > 0)
     return _fit(name, data, {"scope": scope})
 
@@ -58,7 +68,7 @@ def fit_models(
 ) -> dict[str, FittedModel]:
     """The click models that the estimators need, fitted to ``weight`` (P,) SERPs per pattern."""
     names = sorted({e.needs for e in estimators if e.needs is not None})
-    return {name: fit(name, whole.patterns, weight, scope) for name in names}
+    return {name: fit(name, whole, weight, scope) for name in names}
 
 
 def with_best_model(
@@ -81,7 +91,7 @@ def with_best_model(
     found = dict.fromkeys(candidates, math.nan)
     if len(own.count) and rest.any():
         for name in candidates:
-            score = score_model(fit(name, whole.patterns, rest, scope), own)
+            score = score_model(fit(name, whole, rest, scope), own)
             found[name] = score.headline()["log_likelihood"]
     found = dict(sorted(found.items(), key=lambda each: -each[1]))
     best = next(iter(found))

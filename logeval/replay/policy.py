@@ -5,7 +5,8 @@ recommendation algorithms" (WSDM 2011), policy evaluator (Algorithm 2), for list
 (query x shuffle) has a queue of its query's SERPs, in random order, and a clock of its own: a step
 goes on in the queue to the next SERP whose first K items are the list of the policy, and what lies
 between is passed over. When there is none, the queue is exhausted and the
-replica stops.
+replica stops. Of a log of single placements the policies are those that choose a pair, an item and
+a position.
 
 A list waits for its SERP instead of being drawn anew at each one. For a policy that does not
 randomise this is the same; one that does keeps its own distribution of lists, also where the
@@ -24,15 +25,18 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import pandas as pd
 from scipy.special import stdtrit
+from scipy.stats import chisquare
 
 from logeval.clicks.estimation.patterns import Patterns
 from logeval.errors import LogevalError
 from logeval.evaluation.loop import columns_of
 from logeval.evaluation.plan import checkpoints_of
+from logeval.facts import Fact
 from logeval.policies.registry import PolicySpec
 from logeval.policies.setting import Policy
-from logeval.replay.logged import cut, read_logged
+from logeval.replay.logged import Logged, cut, read_logged
 from logeval.running import seeds
 from logeval.running.arrays import Bools, Ints
 from logeval.running.progress import Progress
@@ -43,7 +47,6 @@ from logeval.tracks.keys import Labels
 from logeval.tracks.meters import Columns, Meter
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
     from logeval.facts import Answer
@@ -52,18 +55,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class QueryStream:
-    """The SERPs of one query, folded: lists of K local item numbers, clicks, counts."""
+    """The SERPs of one query, folded: lists of K local item numbers, clicks, counts.
+
+    Of single placements: pairs of an item and a position, and one click.
+    """
 
     query: str
     item_ids: Ints  # (L,)
     lists: Ints  # (P, K) local numbers; -1 where an item is not a candidate
     clicks: Bools  # (P, K)
     count: Ints  # (P,)
+    limits: Ints  # (K,) number of choices at each place
 
     @property
     def serps(self) -> int:
         """Length of the queue."""
         return int(self.count.sum())
+
+    def named(self, action: Ints) -> Ints:
+        """Item ids of a list; item id and position of a pair."""
+        if self.lists.shape == self.clicks.shape:
+            return self.item_ids[action]
+        return np.array([self.item_ids[action[0]], action[1] + 1])
 
     @cached_property
     def number(self) -> dict[tuple[int, ...], int]:
@@ -71,12 +84,16 @@ class QueryStream:
         return {tuple(a): i for i, a in enumerate(np.unique(self.lists, axis=0).tolist())}
 
 
-def streams_of(patterns: Patterns, items: int | None) -> list[QueryStream]:
+def streams_of(patterns: Patterns, items: int | None, placed: bool = False) -> list[QueryStream]:
     """The queues of all queries; candidates are the items shown, or the ``items`` most shown."""
     found = []
     for q, query in enumerate(patterns.queries):
-        rows = np.flatnonzero((patterns.query == q) & (patterns.length == patterns.K))
-        lists = patterns.items[rows]
+        mine = patterns.query == q
+        rows = np.flatnonzero(mine if placed else mine & (patterns.items >= 0).all(axis=1))
+        lists, clicks = patterns.items[rows], patterns.clicks[rows]
+        if placed:
+            lists = lists.max(axis=1, keepdims=True)
+            clicks = np.asarray(clicks.any(axis=1, keepdims=True))
         shown = np.bincount(
             (lists - patterns.offsets[q]).ravel(),
             np.repeat(patterns.count[rows], lists.shape[1]),
@@ -86,15 +103,14 @@ def streams_of(patterns: Patterns, items: int | None) -> list[QueryStream]:
         order = order[shown[order] > 0][:items]
         local = np.full(len(shown), -1, dtype=np.int64)
         local[order] = np.arange(len(order))
-        found.append(
-            QueryStream(
-                str(query),
-                patterns.item_ids[patterns.offsets[q] + order],
-                local[lists - patterns.offsets[q]],
-                patterns.clicks[rows],
-                patterns.count[rows].astype(np.int64),
-            )
-        )
+        actions = local[lists - patterns.offsets[q]]
+        limits = np.full(actions.shape[1], len(order), dtype=np.int64)
+        if placed:
+            actions = np.column_stack([actions, patterns.length[rows] - 1])
+            limits = np.append(limits, patterns.positions[q])
+        ids = patterns.item_ids[patterns.offsets[q] + order]
+        count = patterns.count[rows].astype(np.int64)
+        found.append(QueryStream(str(query), ids, actions, clicks, count, limits))
     return found
 
 
@@ -104,23 +120,20 @@ class ReplayEnvironment:
     Policies see random labels (``tracks.labels``): candidates are stored by frequency.
     """
 
-    distinct = True
     offers: Mapping[str, Any] = {}
 
     def __init__(
         self, streams: Sequence[QueryStream], replicas: Sequence[tuple[int, int]], seed: int
     ) -> None:
         self.streams, self.replicas = list(streams), list(replicas)
-        self.K = streams[0].lists.shape[1]
-        L = np.array([len(streams[q].item_ids) for q, _ in replicas], dtype=np.int64)
-        self.limits = np.repeat(L[:, None], self.K, axis=1)
-        self.labels = Labels(
-            [
-                seeds.generator(seed, "labels", "replay", streams[q].query, run)
-                for q, run in replicas
-            ],
-            L,
-        )
+        self.K, width = streams[0].lists.shape[1], streams[0].clicks.shape[1]
+        self.distinct = self.K == width  # else pairs
+        self.limits = np.stack([streams[q].limits for q, _ in replicas])
+        generators = [
+            seeds.generator(seed, "labels", "replay", streams[q].query, run) for q, run in replicas
+        ]
+        self.labels = Labels(generators, self.limits[:, 0])
+        self.columns = None if self.distinct else Labels(generators, self.limits[:, 1])
         self.queues = [
             _Queue(streams[q], seeds.generator(seed, "replay", "shuffle", streams[q].query, run))
             for q, run in replicas
@@ -130,12 +143,18 @@ class ReplayEnvironment:
         self.alive = np.ones(R, dtype=np.bool_)
         self.steps = np.zeros(R, dtype=np.int64)  # SERPs accepted
         self.last = np.zeros((R, self.K), dtype=np.int64)  # the items of the last of them
-        self._clicks = np.zeros((R, self.K), dtype=np.int8)
+        self._clicks = np.zeros((R, width), dtype=np.int8)
+
+    def items(self, A: Ints) -> Ints:
+        """What the labels A stand for: items, or an item and a position."""
+        if self.columns is None:
+            return self.labels.items(A)
+        return np.hstack([self.labels.items(A[:, :1]), self.columns.items(A[:, 1:])])
 
     def step(self, A: Ints) -> Ints:
         """The clicks of the next SERP that shows A; none where the queue is exhausted."""
         self._clicks[:] = 0
-        items = self.labels.items(A)
+        items = self.items(A)
         for r in np.flatnonzero(self.alive):
             found = self.queues[r].next(tuple(items[r].tolist()), int(self.clock[r]))
             if found is None:
@@ -194,6 +213,7 @@ class Accepted(Meter):
 
 
 MAX_STEPS = 10_000
+NOT_UNIFORM = 0.001  # p of all tests together
 Lists = dict[tuple[str, str, int], Ints]  # item ids by policy, query and run
 
 
@@ -202,12 +222,13 @@ class PolicyReplay(Stored):
     """What ``replay_policy`` gives: rows in the schema ``schemas.REPLAYS``."""
 
     TABLES: ClassVar = {"table": "replays"}
-    KEPT = ("logged",)
+    KEPT = ("logged", "facts")
 
     table: pd.DataFrame
     logged: dict[str, float] = field(default_factory=dict)  # by query: what the log's ranker earned
     manifest: tables.Manifest = field(default_factory=dict)
     lists: Lists = field(default_factory=dict)  # the last accepted ones; not stored
+    facts: list[Fact] = field(default_factory=list)
 
     def covered(self) -> list[str]:
         """The queries on which every policy got to the first checkpoint, in every shuffle."""
@@ -221,8 +242,6 @@ class PolicyReplay(Stored):
         Over the queries that are covered; ``common_t`` is the last checkpoint that every replica of
         the policy reached there, and 0 where there is none.
         """
-        import pandas as pd
-
         covered = self.covered() or list(self.table["query"].unique())
         rows, chosen = [], self.table[self.table["query"].isin(covered)]
         for policy, mine in chosen.groupby("policy", sort=False):
@@ -293,13 +312,14 @@ def replay(asked: ReplayPolicy, manifest: tables.Manifest) -> PolicyReplay:
     """All policies on the same shuffles of the log."""
     log, positions, specs = asked.opened, asked.positions, asked.specs
     whole = read_logged(log, positions, queries=asked.wanted, top_queries=asked.top_queries)
-    if whole.patterns.K < positions:
+    if positions and whole.patterns.K < positions:
         raise LogevalError(
             f"positions={positions}: the lists of the log have at most {whole.patterns.K} items"
         )
-    streams = streams_of(cut(whole, positions).patterns, asked.items)
+    short = cut(whole, positions or whole.patterns.K)
+    streams = streams_of(short.patterns, asked.items, short.placed)
     for stream in streams:
-        if len(stream.item_ids) < positions:
+        if positions and not short.placed and len(stream.item_ids) < positions:
             raise LogevalError(
                 f"query {stream.query}: it has {len(stream.item_ids)} items, too few for "
                 f"lists of {positions}; ask for fewer positions, or leave that query out"
@@ -313,22 +333,32 @@ def replay(asked: ReplayPolicy, manifest: tables.Manifest) -> PolicyReplay:
             frames.append(frame)
             lists |= final
             progress.advance(1)
-    import pandas as pd
-
     table = pd.concat(frames, ignore_index=True)
-    found = PolicyReplay(table, _earned(streams), manifest, lists)
+    facts = not_uniform(short) if short.placed else []
+    found = PolicyReplay(table, _earned(streams), manifest, lists, facts)
     if not table["steps"].any():
         raise _nothing_accepted(found, positions, asked.items)
     manifest["log_folder"] = str(log.path)
     return found
 
 
+def not_uniform(logged: Logged) -> list[Fact]:
+    """That the logger preferred items: whom it showed them to may have mattered, too.
+
+    A chi-squared test of the items at each position of each query, all of them at 1 in 1,000.
+    """
+    patterns = logged.patterns
+    place = patterns.query * patterns.K + patterns.length - 1
+    counts = pd.Series(patterns.count).groupby([place, patterns.items.max(axis=1)]).sum()
+    p = np.array([chisquare(of_place).pvalue for _, of_place in counts.groupby(level=0)])
+    n = int((p * len(p) < NOT_UNIFORM).sum())
+    return [Fact("not-uniform", level="caution", value=n, threshold=len(p))] if n else []
+
+
 def replayed(
     spec: PolicySpec, streams: list[QueryStream], shuffles: int, marks: tuple[int, ...], seed: int
 ) -> tuple[pd.DataFrame, Lists]:
     """The rows of one policy, and the last lists that were accepted."""
-    import pandas as pd
-
     replicas = [(q, run) for q in range(len(streams)) for run in range(shuffles)]
     environment = ReplayEnvironment(streams, replicas, seed)
     generators = [
@@ -349,7 +379,7 @@ def replayed(
         "exhausted": np.repeat(~environment.alive, n),
     }
     lists = {
-        (spec.name, streams[q].query, run): streams[q].item_ids[environment.last[r]]
+        (spec.name, streams[q].query, run): streams[q].named(environment.last[r])
         for r, (q, run) in enumerate(replicas)
         if environment.steps[r]
     }
@@ -361,15 +391,18 @@ def _earned(streams: list[QueryStream]) -> dict[str, float]:
     return {s.query: float(s.count @ s.clicks.sum(axis=1) / s.serps) for s in streams}
 
 
-def _nothing_accepted(found: PolicyReplay, positions: int, items: int | None) -> LogevalError:
+def _nothing_accepted(
+    found: PolicyReplay, positions: int | None, items: int | None
+) -> LogevalError:
     """The error for policies that no SERP answers."""
     last = found.table.drop_duplicates(["policy", "query", "run"], keep="last")
     policies = joined(list(dict.fromkeys(last["policy"])))
-    fewer = ["fewer positions, as positions=1"] if positions > 1 else []
-    fewer += ["fewer candidates, as items=4"] if items is None or items > 4 >= positions else []
+    K = positions or 1
+    fewer = ["fewer positions, as positions=1"] if K > 1 else []
+    fewer += ["fewer candidates, as items=4"] if items is None or items > 4 >= K else []
     ask = f"ask for {' or '.join(fewer)}" if fewer else "take a log whose ranker explores"
     return LogevalError(
-        f"positions={positions}: the log never shows the lists that {policies} asked for: 0 of "
+        f"positions={K}: the log never shows the lists that {policies} asked for: 0 of "
         f"{int(last['passed'].sum()):,} searches of {last['query'].nunique()} queries were "
         f"accepted; {ask}"
     )

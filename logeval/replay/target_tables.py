@@ -27,15 +27,18 @@ LARGEST = 2**63 - 1  # of an id
 EXACT = 2**53 - 1  # as floats, which a blank in a column makes them; larger ones are rounded
 
 
-def read_target_table(path: Path, names: Names | None = None) -> pd.DataFrame:
+def read_target_table(path: Path, names: Names | None = None, placed: bool = False) -> pd.DataFrame:
     """The rows of a target from a file; ``names`` are those of the log."""
-    return target_rows(_read(path, names or Names()), path, names)
+    return target_rows(_read(path, names or Names()), path, names, placed)
 
 
-def target_rows(given: pd.DataFrame, path: Path | str, names: Names | None = None) -> pd.DataFrame:
+def target_rows(
+    given: pd.DataFrame, path: Path | str, names: Names | None = None, placed: bool = False
+) -> pd.DataFrame:
     """The rows of a target, checked: query (Query), list, rank, item, probability.
 
-    ``path`` is what errors call it. What the log does not have stays, with an id below 0.
+    ``path`` is what errors call it. What the log does not have stays, with an id below 0. Where
+    items are ``placed`` one by one, any position may have the same item.
     """
     names = names or Names()
     frame = given.reset_index(drop=True)
@@ -62,7 +65,10 @@ def target_rows(given: pd.DataFrame, path: Path | str, names: Names | None = Non
     by_rank = "probability" in frame and "list" not in frame
     if "list" not in frame:
         frame["list"] = 0
-    (_check_marginals if by_rank else _check_lists)(path, frame)
+    if by_rank:
+        _check_marginals(path, frame, 1.0 if not placed else np.inf)
+    else:
+        _check_lists(path, frame)
     for kind in named:
         frame[kind] = _ids(names, kind, frame[kind])
     if "query" in named:
@@ -146,7 +152,7 @@ def _check_lists(path: Path | str, frame: pd.DataFrame) -> None:
         _check_sum(f"{_place(path, query)}: the probabilities of its lists", total)
 
 
-def _check_marginals(path: Path | str, frame: pd.DataFrame) -> None:
+def _check_marginals(path: Path | str, frame: pd.DataFrame, most: float) -> None:
     for query, rows in frame.groupby("query", sort=False):
         place = _place(path, query)
         _check_no_gap(place, rows["rank"])
@@ -157,7 +163,7 @@ def _check_marginals(path: Path | str, frame: pd.DataFrame) -> None:
         for rank, total in rows.groupby("rank")["probability"].sum().items():
             _check_sum(f"{place}, rank {rank}: the probabilities", total)
         of_item = rows.groupby("item")["probability"].sum()
-        if of_item.max() > 1.0 + TOLERANCE:
+        if of_item.max() > most + TOLERANCE:
             raise LogevalError(
                 f"{place}: item {of_item.idxmax()} is shown with probability "
                 f"{of_item.max():g}: twice on some list"

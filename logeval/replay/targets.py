@@ -20,17 +20,22 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from logeval.clicks.estimation.fold import fold, held_out_rows
-from logeval.clicks.estimation.patterns import Patterns, patterns_of
+from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.models.registry import model_names
 from logeval.errors import LogevalError
 from logeval.log.log import Log, load
 from logeval.log.queries import Query
-from logeval.replay.logged import Logged, prefix_numbers
+from logeval.replay.logged import Logged, prefix_numbers, read_logged
 from logeval.replay.models import fit
 from logeval.replay.target_tables import read_target_table, target_rows
 from logeval.running import seeds
 from logeval.running.arrays import Floats, Ints, sum_by
+
+
+def last_of(node: Ints) -> Ints:
+    """The last position of each row (n, K) that is no hole, from 0."""
+    found: Ints = np.where(node >= 0, np.arange(node.shape[1]), -1).max(axis=1, initial=-1)
+    return found
 
 
 def _tree(items: Ints, query: Ints) -> tuple[Ints, Ints, Ints]:
@@ -53,6 +58,7 @@ class Target(ABC):
     item_ids: Ints  # (I,)
     serps: Floats | None = field(default=None, kw_only=True)  # (Q,) weight of each query
     clicks: Floats | None = field(default=None, kw_only=True)  # (Q,) true clicks per SERP
+    noise: Floats | None = field(default=None, kw_only=True)  # (Q,) variance of these
 
     @abstractmethod
     def item_positions(self) -> Floats:
@@ -98,7 +104,7 @@ class ListTarget(Target):
         own = node[len(items) :]
         at, k = np.nonzero(own >= 0)
         if whole:
-            last = k == (own >= 0).sum(axis=1)[at] - 1
+            last = k == last_of(own)[at]
             at, k = at[last], k[last]
         h = sum_by(own[at, k], self.probability[at], len(owner))
         return node[: len(items)], h, owner, depth
@@ -207,33 +213,54 @@ def is_learned(name: str) -> bool:
 
 def read_source(text: str, log: Log, frame: pd.DataFrame | None = None) -> TargetSource:
     """The target of that name, or of that frame."""
+    placed = log.holds == "placements"
     if frame is not None:
-        return TargetSource(text, target_rows(frame, text, log.names))
+        return TargetSource(text, target_rows(frame, text, log.names, placed))
     kind, rest = check_target(text)
     if kind == "table":
-        return TargetSource(text, read_target_table(Path(rest), log.names))
+        return TargetSource(text, read_target_table(Path(rest), log.names, placed))
     if kind not in ("log", "day"):
         return TargetSource(f"best:{rest.lower()}" if kind == "best" else text)
-    where, excluded = load(rest) if kind == "log" else log, "false"
-    rows = fold(where, holdout=None if kind == "log" else f"days:{rest}")
     if kind == "day":
-        rows, excluded = held_out_rows(rows), f"day = {rest}"
-    if not rows.num_rows:
-        raise LogevalError(f"{text}: there are no SERPs to replay; check the log and the day")
-    return TargetSource(text, patterns=patterns_of(rows), excluded=excluded)
+        patterns = read_logged(log, where=f"day = {rest}").patterns
+        return TargetSource(text, patterns=patterns, excluded=f"day = {rest}")
+    other = load(rest)
+    if other.holds != log.holds:
+        raise LogevalError(
+            f"{text}: it holds {other.holds} and the log {log.holds}, whose values do not compare; "
+            "give its lists as a table"
+        )
+    return TargetSource(text, patterns=read_logged(other).patterns)
 
 
 def bind(source: TargetSource, logged: Logged, K: int, scope: str, seed: int) -> Target:
-    """The target on the items of a log, cut to K positions."""
+    """The target on the items of a log, cut to K positions.
+
+    On a log of single placements it chooses the item, and the position is as often each of them as
+    in the log; those of a target that is a log are its own.
+    """
     patterns, name = logged.patterns, source.name
-    if source.table is not None:
-        return _of_table(name, source.table, patterns, K)
     if source.patterns is not None:
         return _of_log(name, source.patterns, patterns, K)
-    ours = (name, patterns.Q, K, patterns.item_query, patterns.item_ids)
     if name == "logged":
         share = patterns.count / patterns.serps[patterns.query]
+        ours = (name, patterns.Q, K, patterns.item_query, patterns.item_ids)
         return ListTarget(*ours, patterns.query, patterns.items[:, :K], share)
+    target = (
+        _of_table(name, source.table, patterns, K)
+        if source.table is not None
+        else _built_in(name, logged, K, scope, seed)
+    )
+    if not logged.placed:
+        return target
+    h = target.item_positions() * logged.shares[target.item_query, :K]
+    return MarginalTarget(name, patterns.Q, K, target.item_query, target.item_ids, h)
+
+
+def _built_in(name: str, logged: Logged, K: int, scope: str, seed: int) -> Target:
+    """Any lists, or the best of a click model; ``by-ctr`` is that of the CTR per item."""
+    patterns = logged.patterns
+    ours = (name, patterns.Q, K, patterns.item_query, patterns.item_ids)
     L = np.diff(patterns.offsets)
     long = np.flatnonzero(L >= K)  # queries with enough items for a list: some list is as long
     if name == "random":
@@ -243,9 +270,8 @@ def bind(source: TargetSource, logged: Logged, K: int, scope: str, seed: int) ->
             for q in long
         ]
         return RandomTarget(*ours, np.repeat(long, RANDOM_LISTS), np.concatenate(drawn))
-    # the best list of a model fitted to the log; by-ctr is that of the CTR per item
     model = "dctr" if name == "by-ctr" else name.removeprefix("best:")
-    fitted = fit(model, patterns, patterns.count, scope)
+    fitted = fit(model, logged, patterns.count, scope)
     best = np.empty((len(long), K), dtype=np.int64)
     for i, q in enumerate(long):
         of = patterns.queries[q]
@@ -291,7 +317,7 @@ def _of_log(name: str, own: Patterns, patterns: Patterns, K: int) -> Target:
     """The lists and clicks of SERPs; queries that the log does not have are left out."""
     index = _index(patterns)
     number = np.array([index.get(query, -1) for query in own.queries], dtype=np.int64)
-    own = own.take(number[own.query] >= 0)
+    own = own.take((number[own.query] >= 0) & (own.items[:, :K] >= 0).any(axis=1))
     if not len(own.count):
         raise LogevalError(f"target {name}: none of its queries is in the log")
     query = number[own.query]
@@ -304,10 +330,10 @@ def _of_log(name: str, own: Patterns, patterns: Patterns, K: int) -> Target:
     items = np.full((len(own.count), K), -1, dtype=np.int64)
     items[n, k] = pair
     serps = sum_by(query, own.count, patterns.Q)
-    clicks, _ = mean_clicks(query, own.clicks[:, :K].sum(axis=1), own.count, patterns.Q)
+    clicks, noise = mean_clicks(query, own.clicks[:, :K].sum(axis=1), own.count, patterns.Q)
     return ListTarget(
         name, patterns.Q, K, item_query, item_ids, query, items, own.count / serps[query],
-        serps=serps, clicks=clicks,
+        serps=serps, clicks=clicks, noise=noise,
     )  # fmt: skip
 
 

@@ -22,16 +22,18 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
 from logeval.clicks.estimation.patterns import Patterns
-from logeval.clicks.quality.randomised import how_to_say
 from logeval.clicks.quality.value import regression
-from logeval.clicks.support.selection import selected_by_clicks
+from logeval.clicks.support.selection import how_to_say
 from logeval.errors import LogevalError
 from logeval.evaluation.statistics.intervals import t_quantile
+from logeval.facts import Fact
+from logeval.replay.estimate import clicked_only
 from logeval.replay.estimators import Estimator
 from logeval.replay.logged import MAX_POSITIONS, Logged, cut, parts_sql, read_logged
-from logeval.replay.models import fit_models, with_best_model
+from logeval.replay.models import CANDIDATES, fit_models, with_best_model
 from logeval.replay.targets import ListTarget, mean_clicks
 from logeval.replay.values import Predictions, Values
 from logeval.running import seeds
@@ -41,7 +43,6 @@ from logeval.storage import tables
 from logeval.storage.results import Stored
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
     from logeval.facts import Answer
@@ -65,11 +66,12 @@ class Validation(Stored):
     """
 
     TABLES: ClassVar = {"table": "validation"}
-    KEPT = ("choices",)
+    KEPT = ("choices", "facts")
 
     table: pd.DataFrame
     choices: list[dict[str, Any]]
     manifest: tables.Manifest = field(default_factory=dict)
+    facts: list[Fact] = field(default_factory=list)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """RMSE against K, with the noise of the truth as floor."""
@@ -86,14 +88,13 @@ class Validation(Stored):
 
 def validate(asked: ReplayValidate, manifest: tables.Manifest) -> Validation:
     """Every part as the target of the others, at every K and clip."""
-    import pandas as pd
-
     log, chosen = asked.opened, asked.chosen
     part = parts_sql(asked.parts, asked.seed)
     if asked.randomised:
         part = f"CASE WHEN random THEN {parts_sql(asked.parts or PARTS, asked.seed)} ELSE -1 END"
     whole = read_logged(log, queries=asked.wanted, top_queries=asked.top_queries, part=part)
-    chosen, _ = with_best_model(chosen, whole, asked.scope, asked.seed)
+    candidates = CANDIDATES[:1] if whole.placed else CANDIDATES
+    chosen, _ = with_best_model(chosen, whole, asked.scope, asked.seed, candidates)
     numbers = np.unique(whole.part)
     if asked.randomised:
         if len(numbers) < 3 or numbers[0] >= 0:
@@ -126,12 +127,13 @@ def validate(asked: ReplayValidate, manifest: tables.Manifest) -> Validation:
                 progress.advance(1)
     table = pd.DataFrame([row for of_K in errors for row in of_K.rows(asked.seed)])
     manifest["log_folder"] = str(log.path)
-    if (selected := selected_by_clicks(log)) is not None:
-        manifest["selected"] = selected
     judged = errors[0].serps.sum(axis=0) > 0
-    shown = whole.patterns.serps[~judged]
-    manifest["left_out"] = {"queries": len(shown), "of": len(judged), "serps": int(shown.sum())}
-    return Validation(table, [of_K.choice(table) for of_K in errors], manifest)
+    shown, facts = whole.patterns.serps[~judged], clicked_only(log)
+    if len(shown):
+        serps = {"serps": int(shown.sum())}
+        n, every = float(len(shown)), float(len(judged))
+        facts.append(Fact("queries-lost", "", "caution", n, threshold=every, more=serps))
+    return Validation(table, [of_K.choice(table) for of_K in errors], manifest, facts)
 
 
 class Errors:

@@ -139,14 +139,16 @@ WORDS = {
     "little of it ({value:.0%} at most)",
     "ranker-refuted": "what {about} would have earned cannot be believed: {by}, which assumes "
     "less, contradicts {estimators}",
-    "ranker-same": "{about} would have earned what the log's ranker earned, {value:.3f} clicks "
-    "per search",
-    "ranker-more": "{about} would have earned {value:.3f} clicks per search, {difference:.3f} more "
-    "than the log's ranker ({low:.3f} to {high:.3f})",
-    "ranker-less": "{about} would have earned {value:.3f} clicks per search, {difference:.3f} less "
-    "than the log's ranker ({low:.3f} to {high:.3f})",
-    "ranker-unclear": "{about} would have earned {value:.3f} clicks per search, which may be what "
-    "the log's ranker earned ({low:+.3f} to {high:+.3f})",
+    "ranker-same": "{about} would have earned what the log's ranker earned, {value:.3g} clicks "
+    "per {unit}",
+    "ranker-more": "{about} would have earned {value:.3g} clicks per {unit}, {difference:.3g} more "
+    "than the log's ranker ({low:.3g} to {high:.3g})",
+    "ranker-less": "{about} would have earned {value:.3g} clicks per {unit}, {difference:.3g} less "
+    "than the log's ranker ({low:.3g} to {high:.3g})",
+    "ranker-unclear": "{about} would have earned {value:.3g} clicks per {unit}, which may be what "
+    "the log's ranker earned ({low:+.3g} to {high:+.3g})",
+    "ranker-no-interval": "{about} would have earned {value:.3g} clicks per {unit}, "
+    "{difference:+.3g} to the log's ranker (no interval)",
     "ranker-depends": "what {about} would have earned depends on the users: {says}",
     "covers": "of its searches the log covers {value:.0%}",
     "part-of-the-log": "this is of {value:.0%} of the log's searches",
@@ -159,7 +161,13 @@ WORDS = {
     "never-shown": "{value:.1%} of what {about} shows was never shown, and counts as no clicks",
     "clipped": "{value:.1%} of the weights of {about} are clipped, which lowers its value",
     "few-effective": "the value of {about} rests on {value:.0f} searches",
-    "own-clicks": "the own clicks of {about} were {value:.3f} per search",
+    "own-clicks": "the own clicks of {about} were {value:.3g} per {unit} ({low:.3g} to {high:.3g})",
+    "short-queries": "{about}: {value:,.0f} of {threshold:,.0f} queries have fewer than {K} items "
+    "in the log and are left out",
+    "unknown-queries": "{about}: {value:,.0f} of its {threshold:,.0f} queries are not in the log "
+    "and are left out, as {queries}",
+    "unknown-searches": "{about}: {value:,.0f} of its {threshold:,.0f} queries ({share:.1%} of its "
+    "searches) are not in the rest of the log and are left out",
     # replay policy
     "cannot-follow": "the log cannot follow these policies: after {value:.0f} searches it does not "
     "show the lists that they want",
@@ -167,6 +175,8 @@ WORDS = {
     "searches of each query",
     "replayed-tied": "it cannot be told apart from {others}",
     "replayed-logger": "the log's own ranker earned {value:.3f}",
+    "not-uniform": "at {value:.0f} of {threshold:.0f} positions the logger did not choose items at "
+    "random: what depends on when, and to whom, it showed them is in the replay, too",
     "followed-to": "the log follows them {threshold:,.0f} searches and no further: {value:.1%} of "
     "the searches that pass show what is wanted",
     "no-interval": "with these shuffles there is no interval",

@@ -351,7 +351,6 @@ CONTEXTUAL = Track(
     rewards=(Reward("list", "the list", "regret", "optimal_reward", "-"),),
     meters=(RegretInTurn, CosineDistance),
     environment=ContextualEnvironment,
-    usable=sorted_models,
     problems=contextual_problems,
     synthetic={"contextual": parse_contextual},
     features=True,

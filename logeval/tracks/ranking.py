@@ -29,7 +29,6 @@ from logeval.policies.setting import Policy
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import njit_views
 from logeval.running.seeds import Uniforms
-from logeval.tracks.fitted import with_lists
 from logeval.tracks.keys import Labels
 from logeval.tracks.lists import (
     EXPLICIT,
@@ -444,7 +443,6 @@ RANKING = Track(
     ),
     meters=(Regret, TopPair),
     environment=RankingEnvironment,
-    usable=with_lists,
     problems=lambda fitted: ranking_problems(fitted.queries, fitted.reward),
     synthetic={"B_LB": parse_b_lb, **EXPLICIT},
     lower_slopes={"B_LB": b_lb_lower_slope},

@@ -19,7 +19,7 @@ from logeval.facts import Fact
 from logeval.running import seeds
 from logeval.running.arrays import Floats, Ints
 from logeval.running.seeds import Uniforms
-from logeval.tracks.fitted import Fitted, FittedQuery
+from logeval.tracks.fitted import Fitted
 from logeval.tracks.keys import ProblemKey
 from logeval.tracks.meters import Meter
 
@@ -186,7 +186,6 @@ class Track:
     rewards: tuple[Reward, ...]
     meters: tuple[type[Meter], ...]
     environment: Callable[[Sequence[Any], Replicas, int], Simulation]  # of a seed
-    usable: Callable[[Sequence[FittedQuery]], list[FittedQuery]]  # an error if there is none
     problems: Callable[[Fitted], Sequence[Problem]]
     synthetic: Mapping[str, Callable[[str, str | None], Problem]]  # parsers of text and reward
     # by name of the synthetic problem, from its text: in the end regret is above slope * log t

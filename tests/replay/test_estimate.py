@@ -296,7 +296,8 @@ def test_the_section_of_the_report_says_what_to_doubt(log, tmp_path):
     page.write("Replay", "")
     html = (tmp_path / "index.html").read_text()
     assert "What the log itself says" in html
-    assert "are clipped, which lowers its value" in html
+    assert found.verdict().fact("clipped").about == "by-ctr"
+    assert "clipped" in html
     assert (tmp_path / "figures" / "replay.pdf").exists()
     overall = pd.read_csv(tmp_path / "tables" / "replay.csv")
     assert overall["value"].to_numpy() == pytest.approx(found.overall()["value"].to_numpy())
@@ -358,7 +359,10 @@ def test_queries_that_the_log_lacks_are_left_out_and_said(log):
     rows = [*GOOD, "7,1,1", "7,2,2", "8@3,1,1", "8@3,2,2"]
     asked = {"estimators": ["IP"], "rounds": 0, "quiet": True}
     found = replay_estimate(log, frame(rows), **asked)
-    assert found.notes == ["table: 2 of its 4 queries are not in the log and are left out: 7, 8@3"]
+    assert [fact.record() for fact in found.facts] == [
+        {"code": "unknown-queries", "about": "table", "level": "caution", "value": 2,
+         "threshold": 4, "more": {"queries": ["7", "8@3"]}}
+    ]  # fmt: skip
     alone = replay_estimate(log, frame(GOOD), **asked)
     assert found.overall()["value"].iloc[0] == alone.overall()["value"].iloc[0]
     with pytest.raises(LogevalError, match=r"no SERPs of the queries of the target \(7\)"):
@@ -380,7 +384,7 @@ def test_a_list_of_a_query_stands_for_all_its_regions(tmp_path):
     log = write_serps(tmp_path / "log", serps)
     found = replay_estimate(log, frame(["5,1,1", "5,2,2"]), estimators=["IP"], rounds=0, quiet=True)
     assert sorted(found.table["query"].dropna()) == ["5@0", "5@1"]
-    assert found.notes == []
+    assert found.facts == []
 
 
 def test_queries_with_fewer_items_than_positions_are_left_out_and_said(tmp_path):
@@ -390,9 +394,9 @@ def test_queries_with_fewer_items_than_positions_are_left_out_and_said(tmp_path)
     for target in ("random", "by-ctr", "best:pbm"):
         found = replay_estimate(log, target, estimators=["Item"], positions=2, rounds=0, quiet=True)
         assert set(found.table["query"].dropna()) == {"1"}
-        assert found.notes == [
-            f"{target}: 1 of 2 queries have fewer than 2 items in the log and are left out"
-        ]
+        (fact,) = found.facts
+        assert (fact.code, fact.about, fact.value) == ("short-queries", target, 1)
+        assert (fact.threshold, fact.more) == (2, {"K": 2})
 
 
 def test_one_target_without_support_does_not_stop_the_others(log):
@@ -454,3 +458,64 @@ def test_users_of_item_and_position_contradict_nothing(log):
         log, frame(GOOD), estimators=["List", "Prefix", "IP", "PBM"], rounds=200, quiet=True
     )
     assert found.contradictions == []
+
+
+def test_a_second_reward_is_estimated_beside_the_clicks(tmp_path):
+    """What was paid of each result: IP is the sum of h times the mean of an item at a position."""
+    serps = drawn(3, 600)
+    rng = np.random.default_rng(0)
+    for s in serps:
+        s.rewards = [float(rng.integers(1, 30)) if c and rng.random() < 0.3 else None
+                     for c in s.clicks]  # fmt: skip
+    log = write_serps(tmp_path / "log", serps)
+    asked = {"estimators": ["IP", "List", "DR", "DM", "RCTR"], "refits": 3, "quiet": True}
+    found = replay_estimate(log, frame(GOOD), rounds=50, out=tmp_path / "out", **asked)
+    rows = found.overall().set_index("estimator")
+    paid = [[], []]
+    for s in serps:
+        for k, item in enumerate({1: (111, 112), 2: (214, 213)}[s.query_id]):
+            if s.items[k] == item:
+                paid[k].append((s.query_id, s.rewards[k] or 0.0))
+    by_query = [pd.DataFrame(x).groupby(0)[1].mean() for x in paid]
+    expected = sum(mean.mean() for mean in by_query)  # both queries are asked as often
+    assert rows.loc["IP", "reward"] == pytest.approx(expected)
+    earned = np.mean([sum(x or 0.0 for x in s.rewards) for s in serps])
+    assert rows["reward_logged"].to_numpy() == pytest.approx(earned)
+    assert rows.loc["RCTR", "reward_difference"] == pytest.approx(0, abs=1e-9)
+    for name in ("IP", "List", "DR", "DM"):
+        row = rows.loc[name]
+        assert row["reward_low"] < row["reward"] < row["reward_high"]
+        assert row["reward"] == pytest.approx(expected, rel=0.5)
+    assert rows.loc["DR", "reward"] == pytest.approx(expected, rel=0.1)
+    # clicks are as they are without it
+    for s in serps:
+        s.rewards = None
+    alone = replay_estimate(write_serps(tmp_path / "alone", serps), frame(GOOD), rounds=0, **asked)
+    columns = ["value", "support", "logged"]
+    assert alone.overall()[columns].to_numpy() == pytest.approx(
+        found.overall()[columns].to_numpy(), abs=1e-6, nan_ok=True
+    )
+    assert alone.table["reward"].isna().all()
+    done = CliRunner().invoke(
+        app, ["replay", "estimate", str(log), "--target", "by-ctr", "-e", "IP", "--force", "-q"]
+    )
+    assert "Second reward at K = 2" in done.stdout
+
+
+def test_lists_that_begin_further_down_have_their_positions(tmp_path):
+    """A second page of ranks 3 and 4 counts there; in the first two positions it is no search."""
+    serps = drawn(4, 200)
+    second = [Serp(1, [113, 114], [1, 0], 5000 + i, first=3) for i in range(50)]
+    log, alone = (
+        write_serps(tmp_path / name, rows)
+        for name, rows in (("log", serps + second), ("alone", serps))
+    )
+    asked = {"estimators": ["IP", "List", "DR"], "rounds": 0, "refits": 0, "quiet": True}
+    found, expected = (
+        replay_estimate(each, frame(GOOD), positions=2, **asked).overall() for each in (log, alone)
+    )
+    assert found["value"][:2].to_numpy() == pytest.approx(expected["value"][:2].to_numpy())
+    whole = replay_estimate(log, "logged", positions=4, queries=[1], **asked).overall()
+    assert whole["value"].to_numpy() == pytest.approx(
+        (sum(sum(s.clicks) for s in serps if s.query_id == 1) + 50) / 250, abs=1e-6
+    )

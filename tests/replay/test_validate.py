@@ -218,8 +218,10 @@ def test_a_query_of_one_day_is_left_out_of_click_models_too_and_counted(tmp_path
     )  # fmt: skip
     assert np.isfinite(found.table["rmse"]).all()
     assert (found.table["serps"] == len(DAYS)).all()
-    assert found.manifest["left_out"] == {"queries": 1, "of": 2, "serps": 50}
-    assert found.verdict().fact("queries-lost").value == 1.0
+    (fact,) = found.facts
+    assert (fact.code, fact.value, fact.threshold) == ("queries-lost", 1, 2)
+    assert fact.more == {"serps": 50}
+    assert found.verdict().fact("queries-lost") == fact
 
 
 def test_a_part_that_shows_what_the_others_never_did_lowers_the_support(tmp_path):

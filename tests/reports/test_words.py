@@ -16,7 +16,7 @@ MORE = {
     "models": {"DCM": 2}, "checks": ["drift"], "share": 0.1, "by": "List", "estimators": ["IP"],
     "difference": 0.1, "says": ["IP says 1"], "estimator": "IP", "assumption": "nothing",
     "steps": 10, "at": ["1"], "losses": {"DCM": 0.1}, "positions": 2, "longest": 5, "which": "w",
-    "problems": 3, "note": "a note",
+    "problems": 3, "note": "a note", "unit": "search", "K": 3,
 }  # fmt: skip
 
 

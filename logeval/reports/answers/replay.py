@@ -29,13 +29,13 @@ def of_estimates(estimates: Estimates) -> Answer:
     known = sorted((one for one in every if one.believed), key=lambda one: -one.row["value"])
     lost = [unanswered(one, estimates) for one in every if not one.believed]
     if not known:
-        return Answer(lost, notes=estimates.notes)
+        return Answer(lost, estimates.facts)
     facts = [fact for one in known for fact in limits(one, estimates.manifest)]
     others = [value(one) for one in known[1:]]
     best = [value(known[0])]
     if (covered := float(known[0].row["covered"])) < NEARLY:
         best.append(Fact("covers", known[0].name, "caution", covered))
-    return Answer(best, [*others, *lost, *facts], estimates.notes)
+    return Answer(best, [*others, *lost, *facts, *estimates.facts])
 
 
 def unanswered(one: Judged, estimates: Estimates) -> Fact:
@@ -56,15 +56,19 @@ def value(one: Judged) -> Fact:
         says = [f"{e} says {number(one.overall[e]['value'])}" for e in names]
         return Fact("ranker-depends", one.name, "caution", more={"says": says})
     earned, difference = float(row["value"]), float(row["difference"])
+    more: dict[str, Any] = {"unit": one.unit}
     if abs(difference) < SAME:
-        return Fact("ranker-same", one.name, value=earned)
+        return Fact("ranker-same", one.name, value=earned, more=more)
     low, high = float(row["difference_low"]), float(row["difference_high"])
-    more = {"difference": abs(difference)}
+    if low != low:
+        more |= {"difference": difference}
+        return Fact("ranker-no-interval", one.name, value=earned, more=more)
+    more |= {"difference": abs(difference)}
     if low > 0.0:
         return Fact("ranker-more", one.name, value=earned, low=low, high=high, more=more)
     if high < 0.0:
         return Fact("ranker-less", one.name, value=earned, low=-high, high=-low, more=more)
-    return Fact("ranker-unclear", one.name, value=earned, low=low, high=high)
+    return Fact("ranker-unclear", one.name, value=earned, low=low, high=high, more=more)
 
 
 def limits(one: Judged, manifest: Any) -> Iterator[Fact]:
@@ -92,9 +96,10 @@ def limits(one: Judged, manifest: Any) -> Iterator[Fact]:
     if one.rests_on_few(believed):
         yield Fact("few-effective", one.name, "caution", float(row["effective_serps"]))
     if row["truth"] == row["truth"]:
-        inside = row["low"] <= row["truth"] <= row["high"]
+        half = math.hypot(row["high"] - row["value"], row["truth_high"] - row["truth"])
+        inside = abs(row["value"] - row["truth"]) <= half
         yield Fact("own-clicks", one.name, "fine" if inside else "caution", float(row["truth"]),
-                   row["low"], row["high"])  # fmt: skip
+                   row["truth_low"], row["truth_high"], more={"unit": one.unit})  # fmt: skip
 
 
 def _checked(one: Judged) -> bool:
@@ -111,26 +116,33 @@ def _support(row: dict[str, Any]) -> float:
     return 0.0 if row["support"] != row["support"] else float(row["support"])
 
 
-TARGETS = ["target", "clicks per\nsearch", "to the log [95%]", "P(worse)", "covers", "by"]
+TARGETS = ["target", "clicks [95%]", "own clicks [95%]", "to the log [95%]", "P(worse)", "covers",
+           "by"]  # fmt: skip
 
 
 def targets(estimates: Estimates) -> list[list[object]]:
-    """A row per target, by the estimator to believe."""
+    """A row per target, by the estimator to believe; own clicks are those of one that is a log."""
     rows: list[list[object]] = []
     for one in sorted(judged(estimates), key=lambda j: -j.row["value"] if j.believed else math.inf):
         if one.believed is None:
-            rows.append([one.name, "", "", "", "0%", ""])
+            rows.append([one.name, "", "", "", "", "0%", ""])
             continue
         row = one.row
-        ends = row["difference_low"], row["difference_high"]
-        difference = "" if abs(row["difference"]) < SAME else f"{row['difference']:+.4f}"
-        if difference and ends[0] == ends[0]:
-            difference += f" [{ends[0]:.4f}, {ends[1]:.4f}]"
+        difference = ""
+        if abs(row["difference"]) >= SAME:
+            difference = _with_ends(row, "difference", "+")
         worse = "" if row["worse"] != row["worse"] or not difference else f"{row['worse']:.0%}"
         name = " or ".join([one.believed, *one.rivals])
-        earned, covers = f"{row['value']:.4f}", f"{row['covered']:.0%}"
-        rows.append([one.name, earned, difference, worse, covers, name])
+        own = "" if row["truth"] != row["truth"] else _with_ends(row, "truth")
+        covers = f"{row['covered']:.0%}"
+        rows.append([one.name, _with_ends(row, ""), own, difference, worse, covers, name])
     return rows
+
+
+def _with_ends(row: dict[str, Any], name: str, sign: str = "") -> str:
+    low, high = (row[f"{name}_{end}".removeprefix("_")] for end in ("low", "high"))
+    text = f"{row[name or 'value']:{sign}.4f}"
+    return text if low != low else f"{text} [{low:.4f}, {high:.4f}]"
 
 
 # -- replayed policies ----------------------------------------------------------------------------
@@ -153,7 +165,7 @@ def of_replays(found: PolicyReplay) -> Answer:
     first = Fact("replayed", best, "fine", value, low, high, more={"steps": steps})
     tied = [p for p, (x, h) in earned.items() if p != best and not value - half > x + h]
     conclusion = [first, *([Fact("replayed-tied", best, more={"others": tied})] if tied else [])]
-    facts = []
+    facts = list(found.facts)
     logged = [found.logged[query] for query in queries if query in (found.logged or {})]
     if logged:
         facts.append(Fact("replayed-logger", value=sum(logged) / len(logged)))
@@ -188,22 +200,17 @@ def of_validation(found: Validation) -> Answer:
         first.append(Fact("cannot-choose", level="caution", more=_at(open_)))
     if same:
         first.append(Fact("same-rankings", level="caution", more=_at(same)))
-    facts = [
+    facts = [*found.facts] + [
         Fact("errs", c["best"], value=c["rmse"], threshold=c["floor"], more=_at([c]))
         for c in found.choices
     ]
     rows = found.table[found.table["clip"].isna()]
-    lost = found.manifest.get("left_out", {})
-    if lost.get("queries"):
-        n, every = float(lost["queries"]), float(lost["of"])
-        facts.append(Fact("queries-lost", level="caution", value=n, threshold=every))
     if (n := int(rows["parts"].iloc[0])) < FEW_PARTS:
         facts.append(Fact("few-parts", level="caution", value=float(n)))
     if names := rows.loc[rows["support"] < ENOUGH, "estimator"].drop_duplicates().tolist():
         least = float(rows["support"].min())
         facts.append(Fact("little-support", ", ".join(names), "caution", least))
-    selected = found.manifest.get("selected")
-    return Answer(first, facts, [selected] if selected else [])
+    return Answer(first, facts)
 
 
 def _at(choices: list[dict[str, Any]]) -> dict[str, Any]:

@@ -55,7 +55,7 @@ def believed(*rows, **about):
         ({"difference": -0.2, "difference_low": -0.3, "difference_high": -0.1}, "ranker-less"),
         ({"difference": 0.1, "difference_low": -0.1, "difference_high": 0.3}, "ranker-unclear"),
         ({"difference": 0.0}, "ranker-same"),
-        (dict.fromkeys(("difference_low", "difference_high"), np.nan), "ranker-unclear"),
+        (dict.fromkeys(("difference_low", "difference_high"), np.nan), "ranker-no-interval"),
         (NOTHING, "ranker-unknown"),
     ],
 )
@@ -118,7 +118,8 @@ def test_what_is_refuted_for_one_target_answers_no_other():
 
 def test_what_is_not_covered_never_shown_clipped_or_chosen_on_these_clicks_is_said():
     found = verdict(of("IP", "best:dcm", covered=0.9, support=0.9, clipped=0.02, truth=0.7,
-                       queries=[{}, NOTHING]), log_serps=10_000)  # fmt: skip
+                       truth_low=0.66, truth_high=0.74, queries=[{}, NOTHING]),
+                    log_serps=10_000)  # fmt: skip
     assert found.fact("covers").value == 0.9
     assert (found.fact("not-covered").value, found.fact("not-covered").threshold) == (1.0, 2.0)
     assert found.fact("never-shown").value == pytest.approx(0.1)

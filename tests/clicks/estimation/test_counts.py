@@ -7,15 +7,14 @@ import pyarrow as pa
 import pytest
 from scipy.special import expit, logit
 
-from logeval.clicks.estimation.chain import ChainClicks, Count
 from logeval.clicks.estimation.estimates import Options
+from logeval.clicks.estimation.latent import Count
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.clicks.estimation.priors import item_prior
-from logeval.clicks.models import ccm, dbn, dcm
 from logeval.clicks.models.registry import MODELS
 from tests.clicks.examples import random_model, statistics_of
 
-BY_EM = {"DCM": dcm.DCM_EM, "SDBN": dbn.SDBN_EM, "DBN": dbn.DBN_EM, "CCM": ccm.CCM_EM}
+BY_EM = ("DCM", "SDBN", "DBN", "CCM")
 
 
 @pytest.mark.parametrize("name", BY_EM)
@@ -26,7 +25,7 @@ def test_expected_counts_have_the_gradient_and_curvature_of_the_likelihood(name)
     truths = [random_model(name, rng, L=5, K=K, low=0.2, high=0.8) for K in lengths]
     data = patterns_of(pa.concat_tables(statistics_of([m], 60, rng, spread=3.0) for m in truths))
     assert data.Q == 1
-    em, at = BY_EM[name], random_model(name, rng, L=data.I, K=4, low=0.2, high=0.8)
+    at = random_model(name, rng, L=data.I, K=4, low=0.2, high=0.8)
     fields = [p.field for p in at.PARAMETERS]
     flat = np.concatenate([np.ravel(getattr(at, f)) for f in fields])
     sizes = np.cumsum([np.size(getattr(at, f)) for f in fields])[:-1]
@@ -49,14 +48,15 @@ def test_expected_counts_have_the_gradient_and_curvature_of_the_likelihood(name)
     curvature = dict(zip(fields, np.split((2 * here - up - down) / h**2, sizes), strict=True))
 
     x = {f: np.asarray(getattr(at, f)) for f in fields}
-    x = {f: v if f in em.items else v[None] for f, v in x.items()}
-    tally, counts = ChainClicks(em, data, Options("em")).expected(x)
-    assert tally.log_likelihood[0] == pytest.approx(here)
+    model = MODELS[name].beside(data, Options("em"))
+    x = {f: v if f in model.items else v[None] for f, v in x.items()}
+    counts, likelihoods = model.expected(data, x)
+    assert likelihoods[0] == pytest.approx(here)
     assert set(counts) == set(fields)
     for field, (successes, trials, missing) in counts.items():
         value = x[field]
         assert np.ravel(successes - trials * value) == pytest.approx(gradient[field], abs=1e-4)
-        assert (missing is not None) == (field in em.items)
+        assert (missing is not None) == (field in model.items)
         if missing is not None:
             found = trials * value * (1 - value) - missing
             assert found == pytest.approx(curvature[field], abs=1e-3)
@@ -78,9 +78,10 @@ def test_the_prior_of_items_is_that_of_the_values_it_leads_to(name):
     truth = random_model(name, rng, L=20, K=5, low=0.1, high=0.6)
     data = patterns_of(statistics_of([truth], 200, rng, spread=1.5))
     fit = MODELS[name].fit(data, Options("em", "per-query", intervals=False))
-    em, x = BY_EM[name], {f: e.value for f, e in fit.estimates.items()}
-    _, counts = ChainClicks(em, data, Options("em")).expected(x)
-    for field in em.items:
+    model = MODELS[name].beside(data, Options("em"))
+    x = {f: e.value for f, e in fit.estimates.items()}
+    counts, _ = model.expected(data, x)
+    for field in model.items:
         prior = fit.priors[field]
         found = counts[field].evidence(x[field])
         again = item_prior("empirical-bayes", "per-query", data, *found, prior)

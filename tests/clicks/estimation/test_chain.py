@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from logeval.clicks.estimation.chain import Users, tallied
+from logeval.clicks.estimation.chain import Chains, tallied
 from logeval.clicks.estimation.patterns import Patterns
 from tests.clicks.examples import all_patterns
 
@@ -34,7 +34,7 @@ def test_tally_is_the_average_over_all_ways_the_user_may_have_left():
             ["q"], np.zeros(1, int), np.arange(K)[None], c[None] > 0, np.array([K]),  # type: ignore[list-item]
             np.ones(1), np.arange(K), np.array([0, K]),
         )  # fmt: skip
-        users = Users(w, stay, np.ones((1, K)), np.array([skip]))
+        users = Chains(w, stay, np.ones((1, K)), np.array([skip]))
         t = tallied(one, np.zeros(1, int), np.ones(1, bool), users)
         assert t.examined == pytest.approx(expected)
         assert t.log_likelihood[0] == pytest.approx(np.log(total))

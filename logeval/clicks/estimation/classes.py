@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from logeval.clicks.estimation.classes.em import ClassesEM, Users, maximised
-from logeval.clicks.estimation.classes.posterior import with_uncertainty
-from logeval.clicks.estimation.em import EMResult
+from logeval.clicks.estimation.driver import Problem, Users
+from logeval.clicks.estimation.em import EMResult, warning
 from logeval.clicks.estimation.estimates import ModelEstimate, Options, ParameterEstimate
-from logeval.clicks.estimation.patterns import Patterns
+from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
+from logeval.clicks.estimation.posterior import with_uncertainty
 from logeval.errors import LogevalError
 from logeval.running import seeds
 from logeval.running.arrays import Bools, Floats, sum_by
@@ -57,35 +57,44 @@ def number_of(text: str | int) -> int | str:
     return number
 
 
-def fit_classes(kind: Any, data: Patterns, options: Options, classes: int | str) -> ClassesEstimate:
+def fit_classes(
+    kind: Any, data: FoldedClicks, options: Options, classes: int | str
+) -> ClassesEstimate:
     """Users of a click model in so many classes, or as many as held-out SERPs ask for."""
-    C = classes if isinstance(classes, int) else chosen_number(kind, data, options)
+    if isinstance(classes, int):
+        C = classes
+    else:
+        C = chosen_number(kind, data.in_memory(), options)
     problem, users, result = _identified_users(kind, data, options, C)
     share, values = with_uncertainty(kind.name, problem, users)
-    r, _ = problem.responsibilities(users)
+    went: dict[str, Any] = {}
+    if result is not None:
+        went = {"iterations": result.iterations, "converged": int(result.converged.sum())}
+        went |= {"groups": len(result.converged), "trace": result.trace}
+    notes = [] if result is None else warning(kind.name, result, options.iterations)
     parts = []
-    for c in range(users.C):
-        estimate = ModelEstimate(
-            values[c], users.items[c], {f: a + b for f, (a, b) in users.shared[c].items()},
-            result.iterations, int(result.converged.sum()), len(result.converged), result.trace,
-        )  # fmt: skip
-        parts.append(problem.base.finished(problem.of_class(r[:, c]), estimate))
+    for c, mine in enumerate(problem.dealt(users)):
+        strength = {f: a + b for f, (a, b) in users.shared[c].items()}
+        estimate = ModelEstimate(values[c], users.items[c], strength, notes=notes, **went)
+        parts.append(problem.base.finished(mine, estimate))
+    if classes == 1:  # of clicks that may be on disk
+        return ClassesEstimate(1, share, parts, [], parts[0].notes)
     notes = list(dict.fromkeys(note for part in parts for note in part.notes))
     if fewer := int(((share.value > 0).sum(axis=1) < C).sum()):
         notes.append(
             f"{kind.name}: {fewer} of {data.Q} queries have fewer than {C} classes: others would "
             "be empty, or alike"
         )
-    return ClassesEstimate(C, share, parts, behaviour_of(data, r), notes)
+    who = behaviour_of(problem.patterns, problem.responsibilities(users)[0])
+    return ClassesEstimate(C, share, parts, who, notes)
 
 
 def chosen_number(kind: Any, data: Patterns, options: Options) -> int:
     """The number of classes of all queries."""
 
     def score(train: Patterns, C: int) -> Floats:
-        problem = ClassesEM(kind.beside(train, options), train, options, _every(data, C))
-        users, _ = maximised(problem, C)
-        return problem.responsibilities(users)[1]
+        problem = Problem(kind.beside(train, options), train, options, _every(data, C))
+        return problem.responsibilities(problem.fitted()[0])[1]
 
     return smallest_number(score, data, options)
 
@@ -106,7 +115,7 @@ def smallest_number(
     return int(np.argmax(mean <= np.maximum(error, EVIDENCE / n))) + 1
 
 
-def _every(data: Patterns, C: int) -> Bools:
+def _every(data: FoldedClicks, C: int) -> Bools:
     return np.ones((data.Q, C), dtype=np.bool_)
 
 
@@ -114,18 +123,19 @@ def _every(data: Patterns, C: int) -> Bools:
 
 
 def _identified_users(
-    kind: Any, data: Patterns, options: Options, C: int
-) -> tuple[ClassesEM, Users, EMResult]:
+    kind: Any, data: FoldedClicks, options: Options, C: int
+) -> tuple[Problem, Users, EMResult | None]:
     """Users in C classes; those of a query that are not identified are taken out."""
-    problem = ClassesEM(kind.beside(data, options), data, options, _every(data, C))
-    users, result = maximised(problem, C)
+    data = data if C == 1 else data.in_memory()
+    problem = Problem(kind.beside(data, options), data, options, _every(data, C))
+    users, result = problem.fitted()
     while (there := _identified(problem, users)).sum() < problem.allowed.sum():
-        problem = ClassesEM(problem.base, data, options, there)
+        problem = Problem(problem.base, data, options, there)
         share = np.where(there, users.share, 0.0)
         users.share = share / np.maximum(share.sum(axis=1, keepdims=True), 1e-300)
         users, result = problem.maximise(users, options.iterations, options.tolerance)
         users = problem.settled(users)
-        problem = ClassesEM(problem.base, data, options, _first(there))
+        problem = Problem(problem.base, data, options, _first(there))
     return problem, users, result
 
 
@@ -134,15 +144,16 @@ def _first(there: Bools) -> Bools:
     return np.arange(there.shape[1]) < there.sum(axis=1)[:, None]
 
 
-def _identified(problem: ClassesEM, users: Users) -> Bools:
+def _identified(problem: Problem, users: Users) -> Bools:
     """The classes of each query that have users, and are no copies of an earlier one, (Q, C)."""
-    allowed, data = problem.allowed.copy(), problem.data
+    allowed = problem.allowed.copy()
     if users.C == 1 or problem.options.scope == "pooled":
         return allowed
+    data, every = problem.patterns, np.ones(problem.G, dtype=np.bool_)
     r, _ = problem.responsibilities(users)
     n = problem.users_of(r)
     allowed &= (n >= FEWEST_USERS) | (n >= n.max(axis=1, keepdims=True))
-    each = [problem.base.log_likelihood(data, x) for x in users.x]
+    each = [problem.base.log_likelihood(data, x, every) for x in users.x]
     for b in range(users.C):
         for a in range(b):
             apart = sum_by(data.query, data.count * np.abs(each[a] - each[b]), data.Q)
