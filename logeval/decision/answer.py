@@ -295,7 +295,8 @@ def rule(choices: Sequence[Choice], best: Gain) -> tuple[Verdict, Fact, str | No
     if all(one.worse > SURE or one.gain_high < LITTLE for one in choices):
         return "KEEP", Fact("no-gain", threshold=LITTLE), None
     one = choices[0]
-    fact = Fact("unclear", one.policy, value=one.gain, low=one.gain_low, high=one.gain_high)
+    ends = one.gain_low, one.gain_high
+    fact = Fact("unclear", one.policy, "caution", one.gain, *ends)
     return "WAIT", fact, one.policy
 
 

@@ -34,7 +34,8 @@ def text(found: Decision, markdown: bool = False) -> str:
     rest += [f"{line}." for line in all_results(found)]
     rest += [f"Next   {line}." for line in next_steps(found)]
     made = _markdown(head, shown) if markdown else table_text([f"  {head[0]}", *head[1:]], shown)
-    return "\n".join([first, "", *([made, ""] if found.choices else []), *rest])
+    above = [first, "", *([made, ""] if found.choices else [])]
+    return "\n".join([*above, ("\n\n" if markdown else "\n").join(rest)])
 
 
 def headline(found: Decision) -> tuple[str, str]:
@@ -125,15 +126,12 @@ FACTS = ["fact", "value", "threshold", "", "what to do"]
 
 def facts_rows(facts: Sequence[Fact]) -> list[list[str]]:
     """A row per fact."""
-    return [
-        [
-            sentence(f),
-            *map(_plain, (f.value, f.threshold)),
-            LEVELS[f.level],
-            REMEDIES.get(f.code, ""),
-        ]
-        for f in worst_first(facts)
-    ]
+    rows = []
+    for fact in worst_first(facts):
+        remedy = "" if fact.level == "fine" else REMEDIES.get(fact.code, "")
+        numbers = map(_plain, (fact.value, fact.threshold))
+        rows.append([sentence(fact), *numbers, LEVELS[fact.level], remedy])
+    return rows
 
 
 def table_text(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

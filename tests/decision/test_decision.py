@@ -12,7 +12,8 @@ import pytest
 
 from logeval.decision.decision import TODAY, Choice, Decision, Simulator, TestSize
 from logeval.facts import Fact
-from logeval.reports.answer import rows_of_tests
+from logeval.reports.answer import facts_rows, rows_of_tests
+from logeval.reports.answer import text as in_words
 
 ROW = Choice(
     "dcmKL-UCB", 46_116.0, 0.041, 0.012, 0.075, 0.02, 5.2, 3.1, 9.0, "9982@0", -0.011, -0.02,
@@ -59,6 +60,22 @@ def test_the_first_word_is_the_decision_and_there_are_twelve_lines_at_most(decis
     assert lines[0].split()[0].rstrip(".") == decision
     assert len(lines) <= 11  # and a twelfth that says where more is
     assert any(line.split() == ["6", "more", "from", "46,100"] for line in lines)
+
+
+def test_markdown_has_a_table_and_paragraphs() -> None:
+    lines = in_words(answer(), markdown=True).splitlines()
+    assert lines[0].startswith("**TEST dcmKL-UCB.** Over 27 days")
+    assert lines[2].startswith("|  | clicks | vs today |")
+    assert "| > dcmKL-UCB | 46,100 | +4.1% (1.2 to 7.5) | 2% | day 6 | -1.1% |" in lines
+    assert lines[-1].startswith("Next")
+    assert lines[-2] == ""
+
+
+def test_what_is_fine_needs_no_remedy() -> None:
+    value = Fact("simulator-value", "DCM", value=0.9, low=0.8, high=1.1, threshold=1.0)
+    (fine,), (caution,) = facts_rows([value]), facts_rows([replace(value, level="caution")])
+    assert fine[3:] == ["fine", ""]
+    assert caution[3:] == ["have in mind", "show other lists in 1% of the searches"]
 
 
 def test_what_all_results_would_add_is_said_where_it_is_more_than_the_error() -> None:
