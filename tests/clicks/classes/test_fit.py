@@ -290,6 +290,6 @@ def test_shares_that_do_not_add_up_are_refused(log, tmp_path):
     rows = json.loads(made.to_json())
     for row in rows["rows"]:
         if row["parameter"] == "share":
-            row["value"] = 0.9
+            row["value"] = [0.9] * len(row["value"])
     with pytest.raises(LogevalError, match="must add up to 1"):
         models_of_json(json.dumps(rows))
