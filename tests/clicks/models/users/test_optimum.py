@@ -17,7 +17,10 @@ from tests.clicks.examples import ALL, random_model
 K, L = 4, 6
 
 
-@pytest.mark.parametrize("name", ALL)
+PROVEN = [name for name in ALL if name != "Choice"]  # which climbs, as its own tests have it
+
+
+@pytest.mark.parametrize("name", PROVEN)
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, K), edge=st.booleans())
 def test_no_list_beats_best_list(name, seed, k, edge):
