@@ -18,7 +18,7 @@ from pathlib import Path
 import typer
 
 from logeval.cli import app
-from logeval.policies.registry import catalogue
+from logeval.policies.registry import POLICIES, catalogue
 from logeval.replay import estimators as replay
 from tests.references import REFERENCES
 
@@ -85,13 +85,14 @@ def estimators():
 
 def policies():
     """The table of policies, of what stands at the head of each class."""
-    yield "| policy | what it does | paper | parameters |\n|---|---|---|---|"
+    yield "| policy | what it does | paper | parameters | kernel |\n|---|---|---|---|---|"
     for row in catalogue():
         name, about = row["policy"], row["about"].replace("``", "`")
         given = ", ".join(f"`{option}`" for option in row["options"].split(", ") if option)
         pseudocode = Path(inspect.getfile(REFERENCES[name])).name
         paper = f"[{row['paper'] or 'pseudocode'}](../tests/references/{pseudocode})"
-        cells = (name, about, paper, given)
+        kernel = f"`policies/{Path(inspect.getfile(POLICIES[name])).name}`"
+        cells = (name, about, paper, given, kernel)
         yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 

@@ -88,15 +88,17 @@ class Answer:
 
     def text(self) -> str:
         """For a person: the conclusion, and what to have in mind."""
-        from logeval.reports.words import paragraphs
+        from logeval.reports.words import filled, paragraphs
 
-        return "\n".join(paragraphs(self))
+        return "\n".join(map(filled, paragraphs(self)))
 
     def __str__(self) -> str:
         return self.text()
 
     def _repr_html_(self) -> str:
-        return "".join(f"<p>{escape(line)}</p>" for line in self.text().splitlines())
+        from logeval.reports.words import paragraphs
+
+        return "".join(f"<p>{escape(line)}</p>" for line in paragraphs(self))
 
 
 def _plain(value: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from logeval.clicks.estimation.classes.fit import AUTO, in_words
+from logeval.clicks.estimation.classes import AUTO, in_words
 from logeval.clicks.estimation.estimates import ModelEstimate, Options, ParameterEstimate
 from logeval.clicks.estimation.patterns import Counted, FoldedClicks
 from logeval.clicks.fitted import FittedClasses, FittedModel

@@ -188,9 +188,6 @@ def _print_checks(checks: Checks) -> None:
         title = "What a predicted click more is worth in the log, list against list"
         rows = [[name, *map(_worth, found)] for name, found in checks.slopes.items() if found]
         print_table(title, ["model", *LEVELS], rows)
-    if checks.randomised is not None:
-        title = "Fitted to ranked lists, on those in random order: clicks per search, and shares"
-        print_frame(f"{title} of queries, ranks and items within 95% intervals", checks.randomised)
     if checks.examination is not None:
         title = "Examination relative to the first rank: from swaps, whose intervals hold for users"
         print_frame(f"{title} of a PBM, and fitted", _with_cells(checks.examination))

@@ -70,10 +70,10 @@ def print_answer(
     """The conclusion, one table, and whether to believe it; with details the facts behind it."""
     from logeval.reports import words
 
-    print(f"{words.conclusion(answer)}\n")
+    print(f"{wrapped(words.conclusion(answer))}\n")
     print_table(title, columns, rows, keys)
     for line in words.rest(answer):
-        print(line)
+        print(wrapped(line))
     if not details:
         print("More  --details")
         return

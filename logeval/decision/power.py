@@ -92,10 +92,12 @@ def interleaving(
     at: Floats,
     searches: Floats,
     days: float | None,
+    slopes: Floats,
 ) -> TestSize:
     """From the users, by query and draw, today's lists with their chances, and those of a policy.
 
-    Lists (n, K) and (D, T, K) are of rows of the users' items; T: ``at`` so many searches.
+    Lists (n, K) and (D, T, K) are of rows of the users' items; T: ``at`` so many searches. A
+    predicted difference counts as much as its slope (D,) says.
     """
     share = searches / searches.sum()
     first, second = [], []
@@ -110,6 +112,7 @@ def interleaving(
         second.append(q)
     mean, square = (np.tensordot(share, np.array(x), 1) for x in (first, second))  # (D, T)
     sd = np.sqrt(np.maximum(square - mean**2, 0.0))[:, -1]
+    mean = mean * slopes[:, None]
     t = np.concatenate([[0.0], at])
     so_far = np.concatenate([np.zeros((len(mean), 1)), mean * np.diff(t)], axis=1).cumsum(axis=1)
 

@@ -193,8 +193,9 @@ def unproven(problems: Sequence[Problem]) -> Iterator[Fact]:
         mine = [p for p in problems if p.simulator == simulator]
         gaps = [p.gap for p in mine if not p.proven]
         if gaps:
-            code = "best-unproven" if np.isnan(gaps).any() else "best-unproven-by"
-            most, more = float(np.mean(gaps)), {"problems": len(mine)}
+            most = None if np.isnan(gaps).any() else float(np.mean(gaps))
+            code = "best-unproven" if most is None else "best-unproven-by"
+            more = {"problems": len(mine)}
             yield Fact(code, simulator, "caution", float(len(gaps)), high=most, more=more)
 
 

@@ -12,7 +12,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 
-from logeval.clicks.estimation.classes.fit import number_of
+from logeval.clicks.estimation.classes import number_of
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import Counted, FoldedClicks
 from logeval.clicks.estimation.priors import check

@@ -25,8 +25,8 @@ import numpy as np
 import pandas as pd
 
 from logeval.clicks.estimation.patterns import Patterns
-from logeval.clicks.quality.randomised import how_to_say
 from logeval.clicks.quality.value import regression
+from logeval.clicks.support.selection import how_to_say
 from logeval.errors import LogevalError
 from logeval.evaluation.statistics.intervals import t_quantile
 from logeval.facts import Fact

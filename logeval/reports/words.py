@@ -17,24 +17,26 @@ WIDTH = 80
 WORDS = {
     # decide: why it says TEST, KEEP or WAIT
     "gain": "{about} gains {value:+.1%}, and is worse than today with probability {threshold:.0%}",
-    "no-gain": "no policy earns more than today's ranker over this traffic",
+    "no-gain": "no policy gains as much as {threshold:.0%} over this traffic",
     "little-to-gain": "even the best lists would gain only {value:.1%}",
     "unclear": "the log does not say whether {about} gains or loses: {low:+.1%} to {high:+.1%}",
+    "unclear-value": "what predictions are worth decides whether {about} gains or loses: "
+    "{low:+.1%} to {high:+.1%}",
     "clicked-only": "the log has no search without a click, though {value:.0%} should be: what was "
     "not clicked was left out",
     "no-simulator": "no click model is good enough to decide anything",
     # decide: what it rests on
     "today": "{about}: today's ranker gets {value:.3g} clicks per search, and {threshold:.3g} in "
     "the log",
-    "simulator-used": "users are simulated by {about}, which passes {value:.0f} of "
-    "{threshold:.0f} checks",
-    "simulator-fails": "users are simulated by {about}, which passes {value:.0f} of "
-    "{threshold:.0f} checks, not {failed}",
+    "simulator-used": "{about} plays the users, and passes {value:.0f} of {threshold:.0f} checks",
+    "simulator-fails": "{about} plays the users, and passes {value:.0f} of {threshold:.0f} checks, "
+    "not {failed}",
+    "not-used": "{about} fails {value:.0f} (not used)",
     "simulator-value": "predicted differences between lists count {value:.0%} ({low:.0%} to "
     "{high:.0%}), as they came true in the log",
     "value-unknown": "the log's lists vary too little to say what predictions are worth, so they "
     "count {value:.0%}",
-    "traffic-covered": "the queries decided on make {value:.0%} of the log's searches",
+    "traffic-covered": "this is about {threshold:.0f} queries, {value:.0%} of the log's searches",
     "order": "results are placed in the order of positions {order}: from the top down would lose "
     "{value:.1%}",
     "left-out": "{about} is left out: {why}",
@@ -111,6 +113,10 @@ WORDS = {
     "nothing-shown": "there are no SERPs with clicks to learn from",
     "holds": "{serps:,} result pages of {queries:,} queries, with {value:.2f} clicks each",
     "holds-counts": "{impressions:,} impressions with {clicks:,} clicks, of {queries:,} queries",
+    "order-means-nothing": "clicks stand as often below as above in their lists, so the order of "
+    "these was lost or shuffled: nothing by rank can be learned",
+    "sparse-log": "the log is sparse: {value:,.0f} queries in {threshold:,.0f} pages, so that what "
+    "is learned of one rests on hardly any clicks",
     "not-in-the-log": "the log does not say: {names}",
     "carries": "of the {threshold:.0f} most frequent queries these can carry a model: {models}",
     "one-list": "{value:.0f} queries show one list in nearly all of their searches",
@@ -191,11 +197,12 @@ WORDS = {
     "little-support": "the rest of the log has shown {value:.0%} of a part, for {about}",
 }
 REMEDIES = {
-    "unclear": "log for longer, or show other lists in a small share of the searches",
-    "value-unknown": "show other lists in a small share of the searches, 1% is enough",
+    "unclear": "log for longer",
+    "unclear-value": "show other lists in 1% of the searches",
+    "value-unknown": "show other lists in 1% of the searches",
     "clicked-only": "log the searches without a click, too",
     "clicks-alone": "log the results that were shown and not clicked, too",
-    "simulator-value": "show other lists in a small share of the searches, 1% is enough",
+    "simulator-value": "show other lists in 1% of the searches",
     "no-simulator": "fit other click models, and look at check-models",
     "today": "see what the log records that the model leaves out: check-models",
     "log-changes": "compare policies that forget with evaluate --drift before choosing one",
@@ -222,7 +229,7 @@ WHY = {
     "today": "does not earn what the log says",
     "reward": "does not know this reward",
 }
-LEVELS = {"fine": "", "caution": "have in mind", "stop": "stops the answer"}
+LEVELS = {"fine": "fine", "caution": "have in mind", "stop": "stops the answer"}
 ALWAYS = ("checks-pass", "carries", "assumes", "replayed-logger")  # though they are no cautions
 
 
@@ -253,7 +260,7 @@ def named(names: Sequence[str]) -> str:
 
 
 def paragraphs(answer: Answer) -> list[str]:
-    """The conclusion, and what to have in mind, each in lines of 80 columns."""
+    """The conclusion, and what to have in mind."""
     return [conclusion(answer), *rest(answer)]
 
 
@@ -263,17 +270,17 @@ def conclusion(answer: Answer) -> str:
     own = [
         text if fact.about and text.startswith(fact.about) else capital(text) for fact, text in said
     ]
-    return filled(f"{'. '.join(own)}.")
+    return f"{'. '.join(own)}."
 
 
 def rest(answer: Answer) -> list[str]:
     """Whether to believe it, and what to do next; nothing where there is nothing to say."""
     mind = [fact for fact in answer.facts if fact.level != "fine" or fact.code in ALWAYS]
     said = dict.fromkeys(map(sentence, mind))
-    found = [filled(f"Believe it?  {'; '.join(said)}.")] if said else []
-    found += [filled(f"Note  {note}.") for note in answer.notes]
+    found = [f"Believe it?  {'; '.join(said)}."] if said else []
+    found += [f"Note  {note}." for note in answer.notes]
     steps = remedies([*answer.conclusion, *mind])
-    return [*found, filled(f"Next  {'; '.join(steps)}.")] if steps else found
+    return [*found, f"Next  {'; '.join(steps)}."] if steps else found
 
 
 def remedies(facts: Iterable[Fact]) -> list[str]:

@@ -133,8 +133,7 @@ MODELS = _table("models", """
     """)  # fmt: skip
 
 PARAMETERS = _table("parameters", """
-    One row per value of a click model: `models` in JSON (`inspect --json`, `import-models`), and as
-        `FittedModels.table()`.
+    One row per value of a click model: `FittedModels.table()`.
 
     model         string      click model, for instance DCM
     method        string      how it was estimated: em, mle, guo, counting, or truth

@@ -23,7 +23,7 @@ import pyarrow as pa
 from scipy.special import expit, logit, ndtri
 
 from logeval.clicks.collection import FittedModels
-from logeval.clicks.estimation.classes.fit import number_of
+from logeval.clicks.estimation.classes import number_of
 from logeval.clicks.estimation.estimates import ParameterEstimate
 from logeval.clicks.fitted import FittedClasses, FittedModel
 from logeval.clicks.models.model import ClickModel

@@ -1,4 +1,4 @@
-"""describe, evaluate --pilot and check-models --randomised, as people and programs read them."""
+"""describe, as people and programs read them."""
 
 import json
 
@@ -50,10 +50,3 @@ def test_odd_logs_are_described(tmp_path, rows):
     (tmp_path / "log.csv").write_text(head + rows.replace(",,", ",0 0,"))
     run("ingest", tmp_path / "log.csv", "--out", tmp_path / "log", "-q", "--format", "table")
     assert run("describe", tmp_path / "log")
-
-
-def test_random_lists_are_the_truth_on_request(folder):
-    asked = ["check-models", folder / "m", folder / "log", "--randomised"]
-    text = run(*asked, "--simulations", 80, "-q", "--details")
-    assert "Fitted to ranked lists, on those in random order" in text
-    assert "Examination relative to the first rank" in text

@@ -12,6 +12,12 @@ is that of the mode plus 1 / curvature (EM with a diagonal posterior). The mode 
 with the exact gradient. Draws are modes, too: of SERPs that are weighted by Exponential(1), with
 every prior's mean drawn from that prior, begun at the fit (weighted likelihood bootstrap, Newton
 and Raftery 1994), so labels of classes do not change.
+
+How much more a better list earns rests on the response. Clicks are sure of it, but they are sure
+of what is wrong, too: where the model is, it makes up for other things. So it is told, by what it
+is for: with the slope b of the value check (``quality.value``), cross-fitted at the response that
+clicks alone give, and its standard error, it is N(b response, (error response)^2), times the prior.
+Predicted differences between lists are nearly proportional to it.
 """
 
 from __future__ import annotations
@@ -149,12 +155,14 @@ def likelihood(items, clicks, length, count, query, x, w, b, c, out, d, h):
 class ChoiceFit:
     """The penalised likelihood of C classes, and its maximum: ``x`` and ``scales``.
 
-    ``shared`` leaves out what differs between queries, ``learn`` fits the scales.
+    ``shared`` leaves out what differs between queries, ``learn`` fits the scales, and ``told`` are
+    mean and standard error of the response; None: it is fitted.
     """
 
     def __init__(
-        self, data: Patterns, C: int, shared: bool = False, learn: bool = True, seed: int = 0
-    ) -> None:
+        self, data: Patterns, C: int, shared: bool = False, learn: bool = True, seed: int = 0,
+        told: tuple[float, float] | None = None,
+    ) -> None:  # fmt: skip
         self.data, self.C, self.learn, self.seed = data, C, learn, seed
         self.exposure = Exposure.of(data)
         Q, n, K = data.Q, data.I, data.K
@@ -172,6 +180,9 @@ class ChoiceFit:
         self.scales = SCALES if learn else SCALES | dict.fromkeys(LEARNED, WIDE)
         self.mean = {f: np.zeros(shapes[f]) for f in self.free}
         self.mean["response"][:] = RESPONSE
+        self.told = told is not None
+        if told is not None:
+            self.mean["response"][:], self.scales = told[0], self.scales | {"response": told[1]}
         self.x: Fields = self.zero
         self.steps, self.converged = 0, False
 
@@ -247,7 +258,8 @@ class ChoiceFit:
         """What L-BFGS makes of x: scipy's result."""
         at = self.packed(x)
         low, high = np.full(len(at), -np.inf), np.full(len(at), np.inf)
-        low[-1], high[-1] = 0.0, 1.0  # the response
+        told = float(np.clip(mean["response"][0], 0.0, 1.0))
+        low[-1], high[-1] = (told, told) if self.told else (0.0, 1.0)
         return minimize(
             self.objective, at, (data, mean), "L-BFGS-B", jac=True, bounds=Bounds(low, high),
             options={"maxiter": steps, "maxcor": MEMORY, "ftol": TOLERANCE},
@@ -256,7 +268,7 @@ class ChoiceFit:
     def start(self) -> Fields:
         """Classes that differ in how much they click, and a little in what."""
         x = {f: v.copy() for f, v in self.zero.items()}
-        x["response"][:] = self.mean["response"]
+        x["response"][:] = np.clip(self.mean["response"], 0.0, 1.0)
         if self.C > 1:
             rng = seeds.generator(self.seed, "choice", "start")
             x["item_class"] += JITTER * rng.standard_normal(x["item_class"].shape)

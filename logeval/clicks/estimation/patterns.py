@@ -358,20 +358,3 @@ def by_position(data: FoldedClicks, G: int, group: Ints) -> tuple[Floats, Floats
 
     clicks, impressions = data.total(count)
     return clicks, impressions
-
-
-def over_expected_clicks(data: FoldedClicks) -> tuple[Floats, Floats]:
-    """Clicks of each item, and impressions weighted by the CTR of the rank over the best rank's.
-
-    Their ratio is "clicks over expected clicks" on the scale of a PBM whose largest
-    examination is one (Zhang and Jones, 2007).
-    """
-    clicks, impressions = by_position(data, 1, np.zeros(data.Q, dtype=np.int64))
-    ctr = clicks[0] / np.maximum(impressions[0], 1.0)
-    relative = ctr / max(float(ctr.max(initial=0.0)), 1e-12)
-
-    def count(block: Patterns) -> tuple[Floats]:
-        shown = block.shown
-        return (block.sum_items(shown.count * relative[shown.position]),)
-
-    return data.item_clicks, data.total(count)[0]

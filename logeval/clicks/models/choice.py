@@ -10,11 +10,19 @@ from there, which proves nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from logeval.clicks.estimation.choice import ChoiceFit, Fields, estimated, parameters
+from logeval.clicks.estimation.choice import (
+    NARROW,
+    RESPONSE,
+    SCALES,
+    ChoiceFit,
+    Fields,
+    estimated,
+    parameters,
+)
 from logeval.clicks.estimation.estimates import ModelEstimate, Options
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 from logeval.clicks.estimation.priors import Prior
@@ -25,8 +33,10 @@ from logeval.clicks.users.optimum import Optimum
 from logeval.running.arrays import Floats, Ints, sum_by
 
 if TYPE_CHECKING:
-    from logeval.clicks.estimation.classes.fit import ClassesEstimate
+    from logeval.clicks.estimation.classes import ClassesEstimate
+    from logeval.clicks.fitted import FittedModel
 
+Z = 1.96
 SHARED = "Choice: queries share what users do at positions, but for shifts of their own"
 
 
@@ -51,6 +61,7 @@ class Choice(ClickModel):
         Parameter("response", "response", "scalar"),
     )
     methods = ("map",)
+    OPTIONS: ClassVar[dict[str, tuple[str, ...]]] = {"response": ("value", "clicks")}
 
     @property
     def users(self) -> Users:
@@ -60,13 +71,17 @@ class Choice(ClickModel):
     @classmethod
     def fit(cls, data: FoldedClicks, options: Options) -> ModelEstimate:
         """The mode of the posterior, by L-BFGS."""
-        found = cls.fit_classes(data.in_memory(), options, 1)
+        found = cls.fit_classes(data, options, 1)
         return replace(found.parts[0], notes=found.notes)
 
     @classmethod
-    def fit_classes(cls, data: Patterns, options: Options, classes: int | str) -> ClassesEstimate:
+    def fit_classes(
+        cls, data: FoldedClicks, options: Options, classes: int | str
+    ) -> ClassesEstimate:
         """All classes at once; what they have in common, they share."""
-        from logeval.clicks.estimation.classes import fit as general
+        from logeval.clicks.estimation import classes as general
+
+        data = data.in_memory()
 
         def scores(train: Patterns, C: int) -> Floats:
             return _fitted(train, C, options).log_likelihood(data)
@@ -74,7 +89,7 @@ class Choice(ClickModel):
         C = classes
         if not isinstance(C, int):
             C = general.smallest_number(scores, data, options)
-        fit = _fitted(data, C, options)
+        fit = _fitted(data, C, options, cls.told(data, C, options))
         r = fit.responsibilities()
         order = np.argsort([x["clicks"] for x in general.behaviour_of(data, r)], kind="stable")
         G, groups = options.groups(data)
@@ -91,6 +106,31 @@ class Choice(ClickModel):
         alone = options.scope == "per-query"
         return general.ClassesEstimate(C, share, parts, behaviour, [SHARED] if alone else [])
 
+    @classmethod
+    def told(cls, data: Patterns, C: int, options: Options) -> tuple[float, float] | None:
+        """The response by the value check: mean and standard error."""
+        if options.of_model(cls)["response"] == "clicks" or options.smoothing != "empirical-bayes":
+            return None
+        from logeval.clicks.fitting import fit_one
+        from logeval.clicks.quality.value import cross_fitted, of_list
+
+        asked = replace(options, chosen={"response": "clicks"}, classes=C, draws=0, intervals=False)
+        fits: list[FittedModel] = []
+
+        def fit(part: Patterns) -> FittedModel:
+            fits.append(fit_one(cls.name, part, asked))
+            return fits[-1]
+
+        slope = of_list(cross_fitted(fit, data, seed=options.seed))
+        found = [float(one.classes[0].estimates["response"].value.mean()) for one in fits]
+        prior, spread = RESPONSE, SCALES["response"]
+        if slope is None or not np.isfinite(slope.high - slope.low):
+            return prior, spread
+        mean = float(np.mean(found))
+        error = max(mean * (slope.high - slope.low) / (2.0 * Z), NARROW)
+        weight = spread**2 / (spread**2 + error**2)
+        return weight * mean * slope.slope + (1 - weight) * prior, float(np.sqrt(weight)) * error
+
     def best(self, K: int, reward: str) -> Optimum:
         """Sorted, where that is best; otherwise climbing from there."""
         users, A = self.users, np.empty(K, dtype=np.int64)
@@ -102,10 +142,12 @@ class Choice(ClickModel):
         return Optimum(A, float(users.expected_reward(A[None], reward)[0]), True, 0.0)
 
 
-def _fitted(data: Patterns, C: int, options: Options) -> ChoiceFit:
+def _fitted(
+    data: Patterns, C: int, options: Options, told: tuple[float, float] | None = None
+) -> ChoiceFit:
     """The fit of C classes."""
     learn = options.smoothing == "empirical-bayes"
-    fit = ChoiceFit(data, C, options.scope == "pooled", learn, options.seed)
+    fit = ChoiceFit(data, C, options.scope == "pooled", learn, options.seed, told)
     fit.fit()
     return fit
 

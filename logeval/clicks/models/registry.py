@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from logeval.clicks.estimation.classes.fit import number_of
+from logeval.clicks.estimation.classes import number_of
 from logeval.clicks.models.blend import MEMBERS, Blend
 from logeval.clicks.models.ccm import CCM
 from logeval.clicks.models.choice import Choice

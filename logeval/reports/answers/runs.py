@@ -21,7 +21,7 @@ from logeval.running.words import interval, number, with_interval
 from logeval.tracks.keys import Panel
 
 SIGNIFICANCE = 0.05
-THIN = 300  # SERPs of a query; with fewer, its best list was 15% too good (docs/error-rates.md)
+THIN = 300  # SERPs of a query; with fewer, its best list was 15% too good (docs/evidence.md)
 FLAT = 0.5  # a curve is flat when the last half of the steps costs less than this of the average
 MOSTLY = 0.5  # of the runs
 BASELINES = ("Oracle", "Random", "Logged")  # they do not learn

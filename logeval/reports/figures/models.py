@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -48,58 +48,51 @@ if TYPE_CHECKING:
     from logeval.replay.validate import Validation
 
 
-def plot_termination(
+# by name: the field of what items share and its title, and how many queries are drawn
+SHARED = {"termination": ("v", "position", 5), "examination": ("e", "positions", 2)}
+
+
+def plot_fitted(
     fitted: FittedModel,
+    what: str,
     queries: Sequence[Query] | None = None,
     ax: Axes | None = None,
     names: Names | None = None,
 ) -> Axes:
-    """Termination probabilities by position of the five most frequent queries (or those given).
+    """Termination by position, examination or attraction sorted, of the most frequent queries.
 
-    As Figure 2c of "DCM bandits". The last position is drawn hollow: it is not identified.
+    As Figure 2c of "DCM bandits", where the last position is hollow, as it is not identified, and
+    Figures 2b and 2a of "Stochastic rank-1 bandits" with KL.
     """
     ax = ax or new_axes()
-    for i, query in enumerate(_chosen(fitted, queries, 5)):
-        values = _shared(fitted, "v", query)
-        k, value = np.arange(1, len(values[0]) + 1) + 0.06 * (i - 2), values[0]
-        _curve(ax, k, values, i, _name(fitted, query, names))
-        ax.plot(k[-1:], value[-1:], MARKERS[i % 8], mfc="white", mec=COLOURS[i % 8], ms=5, zorder=3)
-    ax.set(xlabel="position", ylabel="termination probability", ylim=(0, 1))
-    ax.set_xticks(range(1, int(ax.get_xlim()[1]) + 1))
+    if what == "attraction":
+        x = _attraction(fitted, queries, ax, names)
+    else:
+        field, x, n = SHARED[what]
+        for i, query in enumerate(_chosen(fitted, queries, n)):
+            values, label = _shared(fitted, field, query), _name(fitted, query, names)
+            if values[0].ndim > 1:
+                raise LogevalError("examination of a UBM has no single curve; plot a PBM")
+            k = np.arange(1.0, len(values[0]) + 1)
+            if field == "e":
+                order = np.argsort(-values[0])
+                _curve(ax, k, tuple(one[order] for one in values), i, label)
+                continue
+            k += 0.06 * (i - 2)
+            _curve(ax, k, values, i, label)
+            hollow: Any = {"mfc": "white", "mec": COLOURS[i % 8], "ms": 5, "zorder": 3}
+            ax.plot(k[-1:], values[0][-1:], MARKERS[i % 8], **hollow)
+        ax.set_xticks(range(1, int(ax.get_xlim()[1]) + 1))
+    most = "" if what == "termination" else ", most of it first"
+    ax.set(xlabel=f"{x}{most}", ylabel=f"{what} probability", ylim=(0, 1.02))
     legend_below(ax)
     return ax
 
 
-def plot_examination(
-    fitted: FittedModel,
-    queries: Sequence[Query] | None = None,
-    ax: Axes | None = None,
-    names: Names | None = None,
-) -> Axes:
-    """Examination probabilities, sorted (as Figure 2b of "Stochastic rank-1 bandits" with KL)."""
-    ax = ax or new_axes()
-    for i, query in enumerate(_chosen(fitted, queries, 2)):
-        values = _shared(fitted, "e", query)
-        if values[0].ndim > 1:
-            raise LogevalError("examination of a UBM has no single curve; plot a PBM")
-        order = np.argsort(-values[0])
-        rank = np.arange(1, len(order) + 1)
-        _curve(ax, rank, tuple(x[order] for x in values), i, _name(fitted, query, names))
-    ax.set(
-        xlabel="positions, most examined first", ylabel="examination probability", ylim=(0, 1.02)
-    )
-    legend_below(ax)
-    return ax
-
-
-def plot_attraction(
-    fitted: FittedModel,
-    queries: Sequence[Query] | None = None,
-    ax: Axes | None = None,
-    names: Names | None = None,
-) -> Axes:
-    """Attraction probabilities of all items, sorted, with bands (as Figure 2a of the same)."""
-    ax = ax or new_axes()
+def _attraction(
+    fitted: FittedModel, queries: Sequence[Query] | None, ax: Axes, names: Names | None
+) -> str:
+    """All items, with bands."""
     field = _item_field(fitted)
     for i, query in enumerate(_chosen(fitted, queries, 2)):
         q = fitted.index[query]
@@ -111,16 +104,7 @@ def plot_attraction(
         ax.fill_between(rank, low[order], high[order], color=COLOURS[i % 8], alpha=0.15, lw=0)
         label = f"{_name(fitted, query, names)} (L = {len(value)})"
         ax.plot(rank, value[order], color=COLOURS[i % 8], label=label)
-    ax.set(xlabel="items, most attractive first", ylabel="attraction probability", ylim=(0, 1))
-    legend_below(ax)
-    return ax
-
-
-PLOTS = {
-    "termination": plot_termination,
-    "attraction": plot_attraction,
-    "examination": plot_examination,
-}
+    return "items"
 
 
 def plot_parameters(
@@ -136,14 +120,14 @@ def plot_parameters(
     """
     fitted, given = models.named(model), models.names.all_meant(queries)
     chosen = None if given is None else [models.the_query(fitted, q) for q in given]
-    if what not in PLOTS:
-        raise unknown_names("figure", [what], PLOTS)
+    if what not in (known := ["attraction", *SHARED]):
+        raise unknown_names("figure", [what], known)
     if len(fitted.classes) > 1:
         raise LogevalError(
             f"{fitted.model} has values for each class of users, and no single curve; "
             "look at those of a query with logeval inspect"
         )
-    return PLOTS[what](fitted, chosen, ax, models.names)
+    return plot_fitted(fitted, what, chosen, ax, models.names)
 
 
 def plot_perplexity(

@@ -38,6 +38,8 @@ def the_decision(page: Page, content: Content) -> None:
     notes = [*believe(found), *all_results(found)]
     steps = next_steps(found)
     page.answer(found.decision, word, why, notes, steps)
+    if not found.choices:
+        return
     page.figure("earnings", earnings_figure(found))
     head, rows = table(found)
     shown = {
@@ -52,7 +54,8 @@ def behind_it(page: Page, content: Content) -> None:
     found = content.decision
     if found is None:
         return
-    _simulators(page, found)
+    if found.simulators:
+        _simulators(page, found)
     _queries(page, found)
     with page.section("Every fact behind this", folded=True):
         rows = facts_rows(found.facts)

@@ -17,6 +17,7 @@ from logeval.reports.figures.regret import (
     query_figure,
 )
 from logeval.reports.page import Cell, Content, Page
+from logeval.reports.words import paragraphs
 from logeval.running.words import UNITS, interval, number
 from logeval.tracks.keys import Panel
 
@@ -155,8 +156,7 @@ def the_replay(page: Page, content: Content) -> None:
             "traffic. An estimate is as good as its assumption about users, and as its support, "
             "the share of what the ranker would show that the log has shown."
         )
-        said = estimates.verdict()
-        page.lines(said.text().splitlines())
+        page.lines(paragraphs(estimates.verdict()))
         page.figure(
             "replay", estimates.plot().figure,
             "The value of every target by every estimator with 95% intervals over sessions; grey: "

@@ -6,18 +6,16 @@ from typing import Any
 
 from logeval.log.log import Log
 from logeval.reports.figures.models import (
-    plot_attraction,
-    plot_examination,
+    plot_fitted,
     plot_log,
-    plot_termination,
 )
 from logeval.reports.page import WIDEST, Cell, Content, Page
 
 FIT = ("model", "method", "queries", "serps", "log_likelihood", "perplexity", "converged")
-FIGURES = {  # by field: what draws it, and how to read it
-    "v": (plot_termination, "probability that a click at a position ends the search"),
-    "e": (plot_examination, "probability that a position is looked at"),
-    "w": (plot_attraction, "attraction of the items, most attractive first"),
+FIGURES = {  # by field: its name, and how to read it
+    "v": ("termination", "probability that a click at a position ends the search"),
+    "e": ("examination", "probability that a position is looked at"),
+    "w": ("attraction", "attraction of the items, most attractive first"),
 }
 TOP = 10  # queries of the log
 
@@ -57,11 +55,12 @@ def _models(page: Page, models: Any, suffix: str) -> None:
     page.lines(list(dict.fromkeys(n for f in models.fitted.values() for n in f.report["notes"])))
     with page.folded("Their parameters"):
         for name, fitted in models.fitted.items():
-            for field, (plot, caption) in FIGURES.items():
+            for field, (what, caption) in FIGURES.items():
                 shape = fitted.estimates[field].value.ndim if field in fitted.estimates else 0
                 if shape and not (field == "e" and shape != 2):
+                    ax = plot_fitted(fitted, what, names=models.names)
                     page.figure(
-                        f"{field}-{name}{suffix}", plot(fitted, names=models.names).figure,
+                        f"{field}-{name}{suffix}", ax.figure,
                         f"{name}: {caption}, with 95% intervals.",
                     )  # fmt: skip
 
@@ -69,7 +68,7 @@ def _models(page: Page, models: Any, suffix: str) -> None:
 def the_log(page: Page, content: Content) -> None:
     """The log at a glance."""
     log = content.log
-    if log is None or log.holds == "counts":  # its pages are not known
+    if log is None or log.holds != "serps":  # its pages are not known
         return
     found = log.describe()
     with page.section("The log", folded=True):
@@ -119,7 +118,7 @@ def _source(log: Log) -> dict[str, Any]:
         "log": [_input(i) for i in inputs],
         "SHA-256 of the log": [i["sha256"] for i in inputs],
     }
-    if log.holds == "counts":
+    if log.holds != "serps":
         kept = f"{counts['impressions']:,} impressions, {counts['clicks']:,} clicks, counted before"
         return files | {"kept": kept, "set aside": f"{counts.get('rejected', 0):,} rejected rows"}
     return files | {

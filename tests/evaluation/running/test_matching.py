@@ -1,9 +1,18 @@
+"""Which policies run on which problems, and what is said of these."""
+
+import json
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
+from logeval.evaluation.matching import unproven
 from logeval.evaluation.results import Runs
+from logeval.facts import Fact
+from logeval.tracks.registry import synthetic_problem
 from tests.stand_in import models
 
 NEEDLE = "rank1:K=6,L=4,p=0.25,gap=0.5"
@@ -73,3 +82,14 @@ def test_curves_are_computed_once(monkeypatch):
     first = runs.curves("DCM")
     monkeypatch.setattr("logeval.evaluation.statistics.intervals.interval", None)
     assert runs.curves("DCM") is first
+
+
+@pytest.mark.parametrize(
+    ("gaps", "code"), [((0.2, 0.4), "best-unproven-by"), ((0.2, math.nan), "best-unproven")]
+)
+def test_best_lists_that_are_not_proven_are_counted(gaps, code):
+    proven = synthetic_problem("PBM(w=0.5/0.4/0.3,e=1/0.6)")
+    (fact,) = unproven([proven, *(replace(proven, gap=gap) for gap in gaps)])
+    assert (fact.code, fact.value, fact.more) == (code, 2, {"problems": 3})
+    assert fact.high == (pytest.approx(0.3) if code.endswith("by") else None)
+    assert Fact.of(json.loads(json.dumps(fact.record()))) == fact

@@ -68,7 +68,10 @@ def test_the_facts_are_kept_with_the_runs(tmp_path):
         problem=RISING, policies=["TopRank"], horizon=5, runs=1, out=tmp_path / "runs", quiet=True
     )
     assert [fact.code for fact in found.facts] == ["order-loses", "order-better"]
-    assert Runs.load(tmp_path / "runs").facts == found.facts
+    evaluate(
+        problem=RISING, policies=["TopRank"], horizon=5, runs=2, out=tmp_path / "runs", quiet=True
+    )
+    assert Runs.load(tmp_path / "runs").facts == found.facts  # each once
     assert "order=2>1 would lose 0.0% on PBM" in found.notes[1]
 
 
