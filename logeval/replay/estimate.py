@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -121,21 +122,6 @@ class Estimate:
         shape = (2, *self.value.shape)
         self.rounds, self.refits = Moments(shape), Moments(shape)
         self.pair_rounds, self.pair_refits = Moments(apart.shape[:1]), Moments(apart.shape[:1])
-
-    @classmethod
-    def of(
-        cls,
-        logged: Logged,
-        target: Target,
-        estimators: Sequence[Estimator],
-        fitted: dict[str, FittedModel],
-        asked: ReplayEstimate,
-        rewards: bool,
-    ) -> Estimate:
-        """As asked, in clicks or in the second reward."""
-        clip = asked.clip or np.inf
-        values = Values(logged, target, estimators, clip=clip, rewards=rewards)
-        return cls(values, values.predictions(fitted), asked.min_support, asked.force)
 
     def _columns(
         self, estimator: Estimator, found: Support | None, weight: Floats
@@ -411,28 +397,25 @@ def estimate(asked: ReplayEstimate, manifest: tables.Manifest) -> Estimates:
     chosen, predicting = with_best_model(chosen, whole, asked.scope, asked.seed, candidates)
     models = partial(fit_models, chosen, whole, scope=asked.scope)
     short, fitted = cut(whole, K), models(whole.patterns.count)
-    gains = [False] if whole.rewards is None else [False, True]
-    found = [
-        [Estimate.of(short, target, chosen, fitted, asked, rewards) for rewards in gains]
-        for target in targets
-    ]
-    if not any(each.answered for each, *_ in found):
-        raise found[0][0].refusal(log.path)
-    add_intervals(
-        [e for both in found for e in both],
-        whole,
-        models,
-        asked.rounds,
-        asked.refits,
-        asked.seed,
-        asked.quiet,
-    )
+    found: dict[bool, list[Estimate]] = {False: [], True: []}  # whether of the second reward
+    for target in targets:
+        for rewards in [False] if whole.rewards is None else [False, True]:
+            clip = asked.clip or np.inf
+            values = Values(short, target, chosen, clip=clip, rewards=rewards)
+            predictions = values.predictions(fitted)
+            found[rewards].append(Estimate(values, predictions, asked.min_support, asked.force))
+    clicks, second = found[False], found[True]
+    if not any(each.answered for each in clicks):
+        raise clicks[0].refusal(log.path)
+    every = clicks + second
+    add_intervals(every, whole, models, asked.rounds, asked.refits, asked.seed, asked.quiet)
     manifest["log_folder"], manifest["holds"] = str(log.path), log.holds
     if asked.wanted is None and asked.top_queries is None:
         manifest["log_queries"], manifest["log_serps"] = size_of(log)
-    table = pd.concat([clicks.table(*second) for clicks, *second in found], ignore_index=True)
+    frames = [each.table(beside) for each, beside in zip_longest(clicks, second)]
+    table = pd.concat(frames, ignore_index=True)
     manifest["names"] = log.names.of_queries(table["query"].dropna().unique()).kept()
-    contradictions = [pair for e, *_ in found for pair in e.contradictions()]
+    contradictions = [pair for each in clicks for pair in each.contradictions()]
     return Estimates(table, facts, contradictions, manifest, predicting)
 
 

@@ -191,7 +191,7 @@ class Errors:
         lists = np.zeros((patterns.P, int(column.max(initial=-1)) + 1))
         lists[first, column[first]] = 1.0
         query, y = patterns.query[rows], patterns.clicks[rows].sum(axis=1)
-        for e, value in enumerate(found.of_lists(lists, rest[:, None], predictions).values()):
+        for e, value in enumerate(found.values(rest[:, None], predictions, lists).values()):
             x = value[query, column[rows]]
             self.lists[e] += sums_by_query(query, x, y, patterns.count[rows], patterns.Q)
 

@@ -324,74 +324,59 @@ class Values:
         """The number of SERPs of each query, (Q, B)."""
         return np.asarray(self._by_query @ W)
 
-    def values(self, W: Floats, predictions: Predictions) -> dict[Estimator, Floats]:
+    def values(
+        self, W: Floats, predictions: Predictions, lists: Floats | None = None
+    ) -> dict[Estimator, Floats]:
         """The value of the target (Q, B) under each estimator, in the logs W (P, B).
 
-        nan where a log has no SERP of the query.
+        nan where a log has no SERP of the query. With ``lists`` (P, B), in one log W (P, 1), it is
+        that of single lists: of the pattern that has a 1 in each column, at most one of each query.
+        All estimators are linear in the target where they are neither clipped nor normalised.
         """
         n, out = self.serps(W), {}
         for estimator in self.estimators:
-            total = np.zeros((self.Q, W.shape[1]))
+            model = predictions.get(estimator.model or "")
+            total = np.zeros((self.Q, W.shape[1] if lists is None else lists.shape[1]))
             if estimator.LEVEL is not None:
-                view = self._view(estimator, W, predictions)
-                total = self._weighted(estimator, view, W, n, predictions)
-            if estimator.DIRECT:
-                total = total + predictions[estimator.model or ""].value[:, None]
-            out[estimator] = np.where(n > 0, total, np.nan)
-        return out
-
-    def of_lists(
-        self, lists: Floats, W: Floats, predictions: Predictions
-    ) -> dict[Estimator, Floats]:
-        """The value of single lists (Q, B) in one log W (P, 1): of a pattern in each column.
-
-        ``lists`` (P, B) has a 1 at that pattern, at most one of each query. All estimators are
-        linear in the target where they are neither clipped nor normalised.
-        """
-        n, out = self.serps(W), {}
-        for estimator in self.estimators:
-            total = np.zeros((self.Q, lists.shape[1]))
-            if estimator.LEVEL is not None:
-                view = self._view(estimator, W, predictions)
                 cells = self.cells[estimator.LEVEL]
-                view = replace(view, h=cells.shown @ lists)
-                if estimator.EXPECTED:
-                    clicks = predictions[estimator.model or ""].clicks
-                    view = replace(view, wanted=cells.predicted(clicks) @ lists)
-                total = total + self._weighted(estimator, view, W, n, predictions)
-            if estimator.DIRECT:
-                clicks = predictions[estimator.model or ""].clicks.sum(axis=1)
-                total = total + self._by_query @ (lists * clicks[:, None])
+                view = self._view(estimator, W, predictions, lists)
+                rho = np.minimum(estimator.weights(view), self.clip)
+                gain = cells.gained @ W
+                if estimator.DIRECT and model is not None:
+                    gain = gain - cells.predicted(model.clicks) @ W
+                by_position = cells.sums(gain * rho)
+                if estimator.normalised:
+                    weight = cells.sums((cells.shown @ W) * rho)
+                    by_position = ratio(by_position, weight) * cells.mass[:, :, None]
+                else:
+                    by_position = ratio(by_position, n[:, None, :])
+                total = total + by_position.sum(axis=1)
+            if estimator.DIRECT and model is not None:
+                own = model.clicks.sum(axis=1)[:, None]
+                direct = model.value[:, None] if lists is None else self._by_query @ (lists * own)
+                total = total + direct
             out[estimator] = np.where(n > 0, total, np.nan)
         return out
 
-    def _weighted(
-        self, estimator: Estimator, view: View, W: Floats, n: Floats, predictions: Predictions
-    ) -> Floats:
-        """(Q, B) sums over cells of clicks, or residuals, times weights."""
-        cells = self.cells[estimator.LEVEL or ""]
-        rho = np.minimum(estimator.weights(view), self.clip)
-        gain = cells.gained @ W
-        if estimator.DIRECT:
-            gain = gain - cells.predicted(predictions[estimator.model or ""].clicks) @ W
-        total = cells.sums(gain * rho)
-        if estimator.normalised:
-            by_position = ratio(total, cells.sums((cells.shown @ W) * rho)) * cells.mass[:, :, None]
-        else:
-            by_position = ratio(total, n[:, None, :])
-        return by_position.sum(axis=1)
-
-    def _view(self, estimator: Estimator, W: Floats, predictions: Predictions) -> View:
+    def _view(
+        self,
+        estimator: Estimator,
+        W: Floats,
+        predictions: Predictions,
+        lists: Floats | None = None,
+    ) -> View:
         cells, n = self.cells[estimator.LEVEL or ""], self.serps(W)
         p = cells.propensities(cells.shown @ W, n)
-        view = View(cells.h[:, None], p, cells.K, item=cells.item)
+        h = cells.h[:, None] if lists is None else cells.shown @ lists
+        view = View(h, p, cells.K, item=cells.item)
         if estimator.EXAMINATION and (e := predictions["pbm"].e) is not None:
             view = replace(view, e=e[cells.query, cells.position])
         if estimator.EXPECTED:
             model = predictions[estimator.model or ""]
             assert model.wanted is not None
-            had = ratio(cells.predicted(model.clicks) @ W, n[cells.query])
-            view = replace(view, wanted=model.wanted[cells.row][:, None], had=had)
+            of_cells = cells.predicted(model.clicks)
+            wanted = model.wanted[cells.row][:, None] if lists is None else of_cells @ lists
+            view = replace(view, wanted=wanted, had=ratio(of_cells @ W, n[cells.query]))
         return view
 
     def prefix_support(self) -> Floats:

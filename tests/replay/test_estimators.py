@@ -161,7 +161,7 @@ def test_the_value_of_single_lists_is_that_of_targets_of_one_list(world, name):
     lists = np.zeros((patterns.P, 2))
     for rows in first:
         lists[rows, [0, 1]] = 1.0
-    (found,) = valued.of_lists(lists, W, valued.predictions(models)).values()
+    (found,) = valued.values(W, valued.predictions(models), lists).values()
     for j in range(2):
         rows = [of_query[j] for of_query in first]
         one = ListTarget(
