@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import logeval
 from logeval.clicks.models.counting import CM
-from logeval.log.formats import table
+from logeval.log.tables import formats as table
 from logeval.replay.estimators import IP
 
 
@@ -39,7 +39,7 @@ class Whole(IP):
     pass
 
 
-FORMAT = replace(table.FORMAT, name="own-table")
+FORMAT = replace(table.TABLE, name="own-table")
 """
 POINTS = """
 [logeval.policies]

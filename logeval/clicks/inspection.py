@@ -96,7 +96,7 @@ def _patterns(models: FittedModels, query: Query, log: Log | None) -> Patterns |
         log = load(named)
     if log is None:
         return None
-    if log.holds == "counts":
+    if log.holds != "serps":
         return counted_patterns(log, [query])
     return patterns_of(fold(log, queries=[query]))
 

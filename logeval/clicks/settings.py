@@ -177,7 +177,7 @@ class Fitting(Stage[R]):
         from logeval.clicks.estimation.fold import fold_patterns
         from logeval.clicks.support.selection import how_to_say
 
-        if self.opened.holds == "counts":
+        if self.opened.holds != "serps":
             return self._counted(), None
         where = self.opened.path
         data, held_out = fold_patterns(
@@ -206,7 +206,7 @@ class Fitting(Stage[R]):
         from logeval.clicks.models.registry import MODELS, model_of
 
         where, can = self.opened.title, [name for name, kind in MODELS.items() if kind.from_counts]
-        why = f"{where}: is a table of counts"
+        why = f"{where}: is a table of {self.opened.holds}"
         if self.holdout is not None or "auto" in self.models:
             raise LogevalError(f"{why}: no session can be held out of it")
         wrong = [n for n in self.models if "classes" in model_of(n)[1] or model_of(n)[0] not in can]

@@ -33,6 +33,9 @@ def show_truth(truth: Path, asked: Generate) -> None:
 ALSO = {  # what else was counted, told if there is any
     "test_queries": "test SERPs among the queries",
     "pages_with_gaps": "pages with positions left out, closed up",
+    "pages_later": "pages that begin at a later rank, which they keep",
+    "searches_without_text": "searches whose text nothing says, each a query of its own",
+    "rows_unseen": "hits below the last that was seen, left out",
     "pages_with_item_twice": "pages that show an item twice",
     "pages_random_unclear": "pages in random order by some of their rows only, taken as not",
     "rows_cut": "results beyond the last position, cut",
@@ -56,12 +59,16 @@ def show_counts(log: Log, asked: Ingest) -> None:
             for count, words in said.items()
             if log.counts.get(count) or unit == "lines" or count in ("results", "rejected")
         ]
-    results = "results" in {k for name in names for k in FORMATS[name].accounts}
+    results = all("queries" not in FORMATS[name].accounts for name in names)
     if log.holds == "counts":
         rows += [(name, log.counts[name]) for name in ("impressions", "clicks")]
         if capped := log.counts.get("clicks_capped"):
             rows += [("rows with more clicks than impressions, all taken as clicked", capped)]
         print_table(f"{asked.out or log.title}: counts", ["", "count"], rows)
+        return
+    if log.holds == "placements":
+        rows += [("clicked", log.counts["clicked"]), ("clicks", log.counts["clicks"])]
+        print_table(f"{asked.out or log.title}: placements", ["", "count"], rows)
         return
     if results:
         rows += [("result pages (SERPs)", log.counts["queries"])]
@@ -123,7 +130,8 @@ def describe(
     else:
         absent = [name for name, n in found.totals.items() if n is None]
         unknown = [Fact("not-in-the-log", more={"names": absent})] if absent else []
-        answer = Answer([_holds(found), *supported.facts[:1]], [*supported.facts[1:], *unknown])
+        carried = supported.facts if found.ordered else []
+        answer = Answer([_holds(found), *carried[:1]], [*found.facts, *carried[1:], *unknown])
         title = f"{log}: the {len(found.top_queries)} most frequent queries"
         print_answer(answer, title, QUERIES, _queries(found, supported), details)
         if details:
@@ -136,7 +144,8 @@ def describe(
                 decided = supported.names.shown(supported.table, WIDTH)
                 print_frame("What the clicks on them can decide (docs/support.md)", decided)
                 title = "Examination relative to the first rank, from swaps"
-                print_frame(title, supported.examination[EXAMINED])
+                if found.ordered:
+                    print_frame(title, supported.examination[EXAMINED])
     if figure:
         from logeval.reports.figures.canvas import save_figure
 

@@ -111,7 +111,7 @@ def _swaps(asked: Export) -> pd.DataFrame:
             "with log=FOLDER"
         )
     log = load(str(folder)) if asked.log is None else asked.opened
-    if log.holds == "counts":
+    if log.holds != "serps":
         raise LogevalError(
             f"{log.title}: is a table of counts, which does not say which clicks belong to one "
             "search; take propensities_from=model"

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from logeval.log.log import Log
+    from logeval.facts import Fact
+from logeval.log.log import Log
 
 # name -> SQL over the view serps; one row, one column
 TOTALS = {
@@ -42,7 +43,8 @@ TOTALS = {
 
 CTR_BY_RANK = """
     SELECT rank, count(*) AS serps, avg((clicks > 0)::DOUBLE) AS ctr
-    FROM (SELECT generate_subscripts(clicks, 1) AS rank, unnest(clicks) AS clicks
+    FROM (SELECT generate_subscripts(clicks, 1) + coalesce(first, 1) - 1 AS rank,
+                 unnest(clicks) AS clicks
           FROM serps WHERE NOT test)
     GROUP BY rank ORDER BY rank"""
 
@@ -70,6 +72,15 @@ LISTS_OF = """
     FROM lists AS l JOIN sizes AS s
         ON l.query_id = s.query_id AND l.region_id IS NOT DISTINCT FROM s.region_id
     GROUP BY l.query_id, l.region_id ORDER BY serps DESC, l.query_id, l.region_id"""
+
+# how far down clicked results stand, from 0 to 1; in the middle where order means nothing
+DEPTH = """
+    SELECT avg((rank - .5) / n), stddev_samp((rank - .5) / n) / sqrt(count(*))
+    FROM (SELECT generate_subscripts(clicks, 1) AS rank, unnest(clicks) AS clicks, len(clicks) AS n
+          FROM serps WHERE NOT test AND len(clicks) > 1)
+    WHERE clicks > 0"""
+FLAT = 0.02  # nearer to the middle than this, with its interval, is no order
+SPARSE = 2.0  # SERPs of a query on average
 
 COUNTED = {
     "queries": "SELECT count(*) FROM (SELECT DISTINCT query_id, region_id FROM counts)",
@@ -114,11 +125,23 @@ class Description(Shown):
     top_queries: pd.DataFrame
     frequency: pd.DataFrame  # serps, queries: how many queries have this many SERPs
     names: Names = field(default_factory=Names)  # of the top queries
+    ordered: bool = True  # whether clicks say that the order of a list means something
+    sparse: bool = False  # whether most queries were asked too rarely to learn from
+
+    @property
+    def facts(self) -> list[Fact]:
+        """What the log is not good for."""
+        found = [] if self.ordered else [Fact("order-means-nothing", level="caution")]
+        if self.sparse:
+            queries, serps = (float(self.totals[name] or 0) for name in ("queries", "serps"))
+            found.append(Fact("sparse-log", level="caution", value=queries, threshold=serps))
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, lists and strings, fit for JSON, queries by their names."""
         shown = replace(self, top_queries=self.names.shown(self.top_queries))
         found = {f.name: getattr(shown, f.name) for f in fields(self) if f.name != "names"}
+        found["facts"] = [fact.record() for fact in self.facts]
         return {
             name: value.to_dict(orient="records") if isinstance(value, pd.DataFrame) else value
             for name, value in found.items()
@@ -135,14 +158,23 @@ def describe(log: Log, top: int = 20) -> Description:
     """Describe an ingested log."""
     queries = log.top_queries(top)
     with log.connect() as connection:
+        totals = {name: _number(connection, sql) for name, sql in TOTALS.items()}
         return Description(
-            totals={name: _number(connection, sql) for name, sql in TOTALS.items()},
+            totals=totals,
             ctr_by_rank=connection.execute(CTR_BY_RANK).df(),
             clicks_per_serp=connection.execute(CLICKS_PER_SERP).df(),
             top_queries=_lists_of(connection, queries),
             frequency=connection.execute(FREQUENCY).df(),
             names=log.names.of_queries(queries["query"]),
+            ordered=_is_ordered(connection),
+            sparse=(totals["serps"] or 0) < SPARSE * (totals["queries"] or 0),
         )
+
+
+def _is_ordered(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether clicks are not as deep as chance would have it, as far as they can tell."""
+    ((depth, error),) = connection.execute(DEPTH).fetchall()
+    return depth is None or error is None or abs(depth - 0.5) + 2 * error > FLAT
 
 
 def describe_counts(log: Log, top: int = 20) -> Description:

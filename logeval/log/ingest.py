@@ -83,7 +83,19 @@ class Ingest(Stage["Log"]):
     ] = None
     views: Annotated[
         Sequence[str] | None,
-        Arg("UBI: an action that says a result was seen, as impression.", option="--view"),
+        Arg("UBI: an action that says what was shown; impression, if none.", option="--view"),
+    ] = None
+    applications: Annotated[
+        Sequence[str] | None,
+        Arg("UBI: read the records of this application only; repeatable.", option="--application"),
+    ] = None
+    reward_column: Annotated[
+        str | None,
+        Arg("A second reward of each result, as purchased; of UBI, the action that is one."),
+    ] = None
+    clicks: Annotated[
+        Path | str | None,
+        Arg("A second file, with a click per row: search and item.", "input", option="--clicks"),
     ] = None
     positions: Annotated[
         int | None,
@@ -121,18 +133,25 @@ class Ingest(Stage["Log"]):
                 raise LogevalError(
                     f"a column map is for tables; a log in format {self.format} has no columns"
                 )
-            if (self.actions or self.views) and not format.actions:
+            if (self.actions or self.views or self.applications) and not format.actions:
                 raise LogevalError(
-                    f"actions and views are those of UBI; a log in format {self.format} has none"
+                    "actions, views and applications are those of UBI; a log in format "
+                    f"{self.format} has none"
                 )
+        if self.clicks is not None and self.format not in (AUTO, "long"):
+            raise LogevalError(
+                "clicks in a second file go with rows per result (format long); a log in format "
+                f"{self.format} has them itself"
+            )
         if self.scheduler is not None and (self.out is None or self.dry_run):
             raise LogevalError("a cluster writes to a folder; name it as out, without a dry run")
 
     @property
     def given(self) -> list[Any]:
-        """Files (- for standard input) and data frames."""
+        """Files (- for standard input) and data frames; that of clicks is the last."""
         several = isinstance(self.logs, Sequence) and not isinstance(self.logs, str)
-        return list(self.logs) if several else [self.logs]  # type: ignore[arg-type]
+        logs: list[Any] = list(self.logs) if several else [self.logs]  # type: ignore[arg-type]
+        return logs if self.clicks is None else [*logs, self.clicks]
 
     @property
     def folder(self) -> Path:

@@ -16,7 +16,6 @@ from typing import IO, Any
 
 from logeval.errors import LogevalError, visible
 from logeval.log import rejects
-from logeval.log.columns.frame import Frame, is_frame
 from logeval.log.formats.format import TABLE, Format, Reading
 from logeval.log.formats.registry import AUTO, FORMATS, format_of
 from logeval.log.ingest import LOOK_ROWS, MAX_POSITIONS, MAX_WORKERS, Ingest
@@ -26,8 +25,8 @@ from logeval.log.log import Log, load
 from logeval.log.reading import cluster
 from logeval.log.reading.parts import write_parts
 from logeval.log.reading.source import Source
-from logeval.log.rows.alike import notes_on_names
-from logeval.log.rows.ids import NotNumbers
+from logeval.log.tables.frame import Frame, is_frame
+from logeval.log.tables.staging import notes_on_names
 from logeval.running.progress import Progress
 from logeval.storage import files, schemas, tables
 
@@ -46,20 +45,6 @@ def in_memory(asked: Ingest) -> Log:
 
 def write_log(asked: Ingest, temporary: bool = False) -> None:
     """Read all files and put the table into its folder."""
-    text: frozenset[str] = frozenset()
-    while True:
-        try:
-            return _write_log(asked, text, {"temporary": True} if temporary else {})
-        except NotNumbers as error:
-            if any(map(is_stream, asked.given)):
-                raise LogevalError(f"{error}, others are; a stream cannot be read again") from None
-            if not asked.quiet:
-                again = f"{error}; ids of this kind are taken as text, beginning anew"
-                print(visible(again), file=sys.stderr)
-            text |= {error.kind}
-
-
-def _write_log(asked: Ingest, text: frozenset[str], more: tables.Manifest) -> None:
     sizes = [None if is_stream(log) else _size(log) for log in asked.given]
     size = None if None in sizes else sum(filter(None, sizes))
     quiet = asked.quiet or asked.scheduler is not None  # a cluster has bars of its own
@@ -70,7 +55,7 @@ def _write_log(asked: Ingest, text: frozenset[str], more: tables.Manifest) -> No
             Progress("ingest", size, unit, quiet) as progress,
         ):
             rejects_file.write(rejects.HEADER)
-            run = _Run(asked, staging, progress, rejects_file, text)
+            run = _Run(asked, staging, progress, rejects_file)
             if asked.scheduler is not None:
                 with unchanged(asked.given):
                     run.read_on_cluster()
@@ -82,8 +67,9 @@ def _write_log(asked: Ingest, text: frozenset[str], more: tables.Manifest) -> No
             "formats": run.formats,
             "counts": dict(run.counts),
             "stamps": run.stamps,
-            **more,
         }
+        if temporary:
+            manifest["temporary"] = True
         if run.holds != "serps":
             manifest["holds"] = run.holds
         if run.said:
@@ -105,7 +91,6 @@ class _Run:
     staging: Path
     progress: Progress
     rejects_file: IO[str]
-    text: frozenset[str] = frozenset()  # kinds of ids that are known to be text
     counts: Counter[str] = field(default_factory=Counter)
     parts: Iterator[int] = field(default_factory=count)
     inputs: list[tables.Manifest] = field(default_factory=list)
@@ -147,14 +132,16 @@ class _Run:
                     self.stamps.append(tables.stamp(source.fileno()))
                 else:
                     self.stamps.append({})
-                format = self._format_of(source)
+                if self.asked.clicks is None or given is not self.asked.clicks:
+                    format = self._format_of(source)
                 if not format.together or len(sources) == len(self.asked.given):
                     self._read(format, sources)
                     opened.close()
                     sources = []
 
     def _format_of(self, source: Source | Frame) -> Format:
-        format = format_of(source, self.asked.format, self.asked.columns)
+        name = self.asked.format if self.asked.clicks is None else "long"
+        format = format_of(source, name, self.asked.columns)
         if self.asked.format == AUTO:
             self._say(f"{source.name}: recognised as {format.name}")
         self.formats.append(format.name)
@@ -175,17 +162,19 @@ class _Run:
         reading = Reading(
             sources,
             asked.block_size or BLOCK_SIZE,
-            asked.columns,
+            self._columns(format),
             self.staging,
             workers,
             asked.positions or MAX_POSITIONS,
             LOOK_ROWS if asked.dry_run else None,
-            self.text,
             asked.actions or ("click",),
             asked.views or (),
-            self._say_of_columns,
-            self.progress.advance,
-            self.progress.total or 0.0,
+            (asked.reward_column,) if asked.reward_column else (),
+            asked.applications or (),
+            apart=asked.clicks is not None,
+            say=self._say_of_columns,
+            advance=self.progress.advance,
+            size=self.progress.total or 0.0,
         )
         tallies = [rejects.Tally(source.name, asked.max_bad, format.unit) for source in sources]
         with ExitStack() as checks:
@@ -206,6 +195,12 @@ class _Run:
         for tally in tallies:
             self.counts.update(tally.check())
         self.inputs += [source.identity() for source in sources]
+
+    def _columns(self, format: Format) -> dict[str, str]:
+        """The user's map, and the column of the second reward."""
+        reward = self.asked.reward_column
+        more = {"reward": reward} if reward is not None and not format.actions else {}
+        return {**self.asked.columns, **more}
 
     def read_on_cluster(self) -> None:
         """Have the workers of a cluster read the files."""

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from logeval.errors import LogevalError
-from logeval.log.columns.frame import Frame, is_frame
 from logeval.log.reading.source import STDIN
+from logeval.log.tables.frame import Frame, is_frame
 from logeval.storage import tables
 
 

@@ -36,6 +36,12 @@ MAY_LACK = {
 }
 
 
+COUNTED_PLACEMENTS = """
+    SELECT query_id, region_id, item_id, position, count(*) AS impressions,
+        count(*) FILTER (clicks > 0) AS clicks
+    FROM placements GROUP BY ALL"""
+
+
 @dataclass(frozen=True)
 class Log:
     """An ingested log; ``logeval.load(path)`` gives one."""
@@ -63,6 +69,8 @@ class Log:
                     "over a tenth of the rows have more clicks than impressions; is it the column?"
                 ]
             return []
+        if self.holds == "placements":
+            return [] if counts["clicks"] else ["the log holds no clicks"]
         if not counts["queries"]:
             return ["the log holds no result pages; there is nothing to fit"]
         if counts["queries"] == counts["test_queries"]:
@@ -74,6 +82,11 @@ class Log:
             found.append("every result was clicked; were only those logged that were?")
         if 1 < counts["queries"] == counts["results"]:
             found.append("every page has a single result; is the search the right column?")
+        if counts["pages_later"]:
+            found.append(
+                f"{counts['pages_later']:,} pages begin at a later rank, which they keep; fits of "
+                "click models leave them out"
+            )
         if counts["pages_with_gaps"] * 2 > counts["queries"]:
             share = counts["pages_with_gaps"] / counts["queries"]
             found.append(
@@ -109,6 +122,9 @@ class Log:
         if self.holds == "counts":
             shown, clicked = (counts.get(name, 0) for name in ("impressions", "clicks"))
             return f"Log {self.title}: {shown:,} impressions, {clicked:,} clicks, counted"
+        if self.holds == "placements":
+            placed, clicked = (counts.get(name, 0) for name in ("placements", "clicked"))
+            return f"Log {self.title}: {placed:,} single placements, {clicked:,} clicked"
         pages, clicks = (counts.get(name, 0) for name in ("queries", "clicks_matched"))
         return f"Log {self.title}: {pages:,} result pages, {clicks:,} clicked results"
 
@@ -170,12 +186,13 @@ class Log:
     ) -> Iterator[duckdb.DuckDBPyConnection]:
         """A DuckDB connection with the view ``serps``; of some files only if they are named.
 
-        What asks for SERPs is refused where the log ``holds`` counts, and the other way round.
+        What asks for SERPs is refused where the log ``holds`` counts, and the other way round;
+        single placements can be counted.
         """
-        if holds != self.holds:
+        if holds != self.holds and (holds, self.holds) != ("counts", "placements"):
             raise LogevalError(
-                f"{self.title}: is a table of {self.holds}, and this needs {holds}; counts do not "
-                "say which results were on a page together"
+                f"{self.title}: is a table of {self.holds}, and this needs {holds}; {self.holds} "
+                "do not say which results were on a page together"
             )
         with files.scratch() as spill:
             settings: dict[str, Any] = {"memory_limit": MEMORY_LIMIT, "temp_directory": str(spill)}
@@ -184,12 +201,16 @@ class Log:
                 connection.execute("SET preserve_insertion_order = false")
                 chosen = self.files if names is None else [self.path / name for name in names]
                 listed = ", ".join(_quoted(file) for file in chosen)
-                source = f"read_parquet([{listed}], hive_partitioning = false)"
+                source = (
+                    f"read_parquet([{listed}], union_by_name = true, hive_partitioning = false)"
+                )
                 there = {row[0] for row in connection.sql(f"DESCRIBE FROM {source}").fetchall()}
                 lacks = MAY_LACK if self.holds == "serps" else {}
                 new = [f"{kind} AS {name}" for name, kind in lacks.items() if name not in there]
                 select = ", ".join(["*", *new])
                 connection.execute(f"CREATE VIEW {self.holds} AS SELECT {select} FROM {source}")
+                if self.holds == "placements":
+                    connection.execute(f"CREATE VIEW counts AS {COUNTED_PLACEMENTS}")
                 yield connection
             except duckdb.OutOfMemoryException as error:
                 raise LogevalError(
@@ -240,9 +261,9 @@ class Log:
         By impressions, where the log holds counts.
         """
         often, of = "count(*) AS serps", "serps WHERE NOT test"
-        if self.holds == "counts":
+        if self.holds != "serps":
             often, of = "sum(impressions)::BIGINT AS impressions", "counts"
-        with self.connect(holds=self.holds) as connection:
+        with self.connect(holds="serps" if self.holds == "serps" else "counts") as connection:
             frame = connection.execute(
                 "SELECT concat_ws('@', query_id, region_id) AS query, query_id, region_id, "
                 f"{often} FROM {of} "

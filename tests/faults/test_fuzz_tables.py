@@ -9,12 +9,12 @@ import pytest
 
 import logeval
 from logeval.errors import LogevalError
-from logeval.log.columns import text_files
+from logeval.log.tables import text as text_files
 from tests.faults.test_fuzz import cases, damaged
 from tests.log import written
 from tests.log.named import adds_up, named
-from tests.log.rows_strategy import ROLES
 from tests.log.slow_tables import read_results, records_of, rows_of_csv, rows_of_json
+from tests.log.tables.strategy import ROLES
 
 PAGES = written.pages(12, seed=8)
 NUMBERED = written.pages(12, seed=9, names=False)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import logeval
 from logeval.errors import LogevalError
-from logeval.log.formats import table
 from logeval.log.formats.format import Read, Reading
 from logeval.log.reading.source import Source
+from logeval.log.tables import formats as table
 
 
 def ingest(data, fmt="auto", **options):
@@ -36,7 +36,7 @@ def batches(path):
     """What is read from a table, in the SERP schema; a row that is rejected is an error."""
     with tempfile.TemporaryDirectory() as folder, closing(Source(path)) as source:
         reading = Reading([source], block_size=0, folder=Path(folder))
-        found = [job if isinstance(job, Read) else job() for job in table.FORMAT.read(reading)]
+        found = [job if isinstance(job, Read) else job() for job in table.TABLE.read(reading)]
         for read in found:
             for reject in read.rejects() if isinstance(read, Read) else ():
                 raise LogevalError(f"row {reject.line + 1}: {reject.reason}")

@@ -198,76 +198,123 @@ def _page(results, base, limit, counts):
     if not items:
         return None
     shown = sorted(of_page)[: len(items)]
-    counts["pages_with_gaps"] += shown != list(range(base, base + len(items)))
+    counts["pages_with_gaps"] += shown != list(range(shown[0], shown[0] + len(items)))
+    counts["pages_later"] += shown[0] > base
     counts["pages_with_item_twice"] += len(set(items)) < len(items)
     return {"query": first["query"], "user": first["user"], "items": items, "clicks": clicks}
 
 
-def read_ubi(records, actions=("click",), views=()):
+def read_ubi(records, actions=("click",), views=("impression",)):
     """(Pages, counts) of UBI records, in any order; None stands for a line that is none."""
     counts = Counter(rows=len(records))
-    pages, events = {}, []
-    for record in records:
-        if record is None:
-            counts["rejected"] += 1
-        elif name(record.get("action_name")) is not None:
-            events.append(record)
-        else:
-            _query(record, pages, counts)
-    for event in events:
-        _event(event, pages, actions, views, counts)
-    found = []
-    for page in pages.values():
-        if views:
-            seen = [i for i, c in enumerate(page["clicks"]) if c] + page["seen"]
-            page["items"] = page["items"][: max(seen, default=-1) + 1]
-            page["clicks"] = page["clicks"][: len(page["items"])]
-        if page["items"]:
-            found.append({key: page[key] for key in ("query", "user", "items", "clicks")})
-        else:
-            counts["pages_empty"] += 1
-    counts["queries"] = len(found)
-    return found, counts
+    searches = {}
+    for n, record in enumerate(records):
+        role = _role(record, actions, views)
+        if role in ("click", "view"):
+            item = _object(record)
+            if name(record.get("query_id")) is None:
+                role = "events_without_query"
+            elif item is None:
+                role = "events_without_object"
+        if role not in ("click", "view", "query"):
+            counts[role] += 1
+        search = name(record.get("query_id")) if record else None
+        if search is None or role == "rejected":
+            continue
+        page = searches.setdefault(search, {"text": {}, "hits": None, "client": {}, "events": []})
+        page["queries"] = page.get("queries", 0) + (role == "query")
+        for key, field in (("text", "user_query"), ("client", "client_id")):
+            if name(record.get(field)) is not None:
+                page[key].setdefault(role == "query", record[field])
+        if role == "query" and record.get("query_response_hit_ids") and page["hits"] is None:
+            page["hits"] = list(map(str, record["query_response_hit_ids"]))
+        if role in ("click", "view"):
+            place = (record["event_attributes"].get("position") or {}).get("ordinal")
+            page["events"].append((role, _object(record), place, (record["timestamp"], n)))
+    found = [_listed(search, page, counts) for search, page in searches.items()]
+    pages = [page for page in found if page is not None]
+    counts["queries"] = len(pages)
+    return pages, counts
 
 
-def _query(record, pages, counts):
-    text, hits = name(record.get("user_query")), record.get("query_response_hit_ids")
-    search = name(record.get("query_id"))
-    if text is None and hits is None:
-        counts["records_other"] += 1
-    elif search is None or any(name(hit) is None for hit in hits or []):
-        counts["rejected"] += 1
-    elif not hits:
-        counts["queries_without_results"] += 1
-    elif text is None:
-        counts["queries_without_text"] += 1
-    elif search in pages:
-        counts["queries_repeated"] += 1
-    else:
-        pages[search] = {
-            "query": text, "user": name(record.get("client_id")), "seen": [],
-            "items": [str(hit) for hit in hits][:LIMIT], "clicks": [0] * min(len(hits), LIMIT),
-        }  # fmt: skip
+def _role(record, actions, views):
+    if record is None:
+        return "rejected"
+    action = name(record.get("action_name"))
+    if action is not None:
+        return "click" if action in actions else "view" if action in views else "events_other"
+    hits = record.get("query_response_hit_ids")
+    if name(record.get("user_query")) is None and hits is None:
+        return "records_other"
+    bad = name(record.get("query_id")) is None or any(name(hit) is None for hit in hits or [])
+    return "rejected" if bad else "query"
 
 
-def _event(event, pages, actions, views, counts):
-    action = event["action_name"]
-    item = ((event.get("event_attributes") or {}).get("object") or {}).get("object_id")
-    if action not in (*actions, *views):
-        counts["events_other"] += 1
-    elif name(event.get("query_id")) is None:
-        counts["events_without_query"] += 1
-    elif name(item) is None:
-        counts["events_without_object"] += 1
-    else:
-        kind = "clicks" if action in actions else "views"
-        page = pages.get(str(event["query_id"]), {"items": []})
-        if str(item) not in page["items"]:
-            counts[f"{kind}_orphan"] += 1
-            return
-        place = page["items"].index(str(item))
-        counts["clicks_apart" if kind == "clicks" else "views"] += 1
-        if kind == "clicks":
-            page["clicks"][place] += 1
-        else:
-            page["seen"].append(place)
+def _object(record):
+    return name(((record.get("event_attributes") or {}).get("object") or {}).get("object_id"))
+
+
+def _listed(search, page, counts):
+    """The page of a search that has a list; its events are counted."""
+    hits, events = page["hits"] or [], page["events"]
+    base = _base(hits, [(item, k) for role, item, k, _ in events if role == "view"])
+
+    def place_of(k):
+        return None if k is None or k + 1 - base < 1 else k + 1 - base
+
+    if not any(role == "view" and k is not None for role, _, k, _ in events):
+        events = [(role, item, None, when) for role, item, _, when in events]
+    shown = [(place_of(k), when, item) for role, item, k, when in events if role == "view"]
+    clicked = [(place_of(k), when, item) for role, item, k, when in events if role == "click"]
+    at = {}
+    for place in {place for place, *_ in shown if place is not None}:
+        here = sorted((when, item) for p, when, item in shown if p == place)
+        until = min((when for p, when, _ in clicked if p == place), default=None)
+        before = [item for when, item in here if until is None or when <= until]
+        at[place] = before[-1] if before else here[0][1]
+    seen = {item for *_, item in shown + clicked}
+    deep = [*at, *(k for k, hit in enumerate(hits, 1) if hit in seen)]
+    last = max(deep) if shown and deep else len(hits)
+    placed = set(at.values())
+    filled = dict(at)
+    for k, hit in enumerate(hits[:last], 1):
+        if k not in at and hit not in placed:
+            filled[k] = hit
+    if filled:
+        there, taken = set(filled.values()), set(filled)
+        for place, _, item in sorted(clicked, key=lambda click: click[1][1]):
+            if place is not None and place not in taken and item not in there:
+                filled.setdefault(place, item)
+    items = [filled[k] for k in sorted(filled)][:LIMIT]
+    counts["query_records" if filled else "queries_without_results"] += page["queries"]
+    for place, _, item in shown:
+        listed = item in filled.values()
+        doubled = filled and place is not None and not listed
+        counts["views" if listed else "views_doubled" if doubled else "views_orphan"] += 1
+    clicks = [0] * len(items)
+    for *_, item in clicked:
+        counts["clicks_apart" if item in items else "clicks_orphan"] += 1
+        if item in items:
+            clicks[items.index(item)] += 1
+    if not filled:
+        return None
+    first = min(filled)
+    counts["pages_later"] += first > 1
+    text, client = page["text"], page["client"]
+    counts["searches_without_text"] += not text
+    return {
+        "query": text.get(True, text.get(False, search)),
+        "user": client.get(True, client.get(False)),
+        "items": items,
+        "clicks": clicks,
+    }
+
+
+def _base(hits, shown):
+    """Whether ordinals begin at 0 or 1."""
+    shown = [(item, k) for item, k in shown if k is not None]
+    zero = sum(k < len(hits) and hits[k] == item for item, k in shown)
+    one = sum(0 < k <= len(hits) and hits[k - 1] == item for item, k in shown)
+    if zero != one:
+        return 0 if zero > one else 1
+    return 0 if min((k for _, k in shown), default=1) == 0 else 1

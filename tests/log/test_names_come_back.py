@@ -105,8 +105,6 @@ def test_the_report_speaks_of_names(made, tmp_path):
     text = (tmp_path / "page" / "index.html").read_text()
     assert f"{QUERY}" in text
     assert "query 0" not in text
-    parameters = pd.read_csv(tmp_path / "page" / "tables" / "parameters.csv")
-    assert set(parameters["item"].dropna()) == ITEMS
 
 
 def test_a_target_names_queries_and_items(made, tmp_path):

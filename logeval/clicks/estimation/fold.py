@@ -361,8 +361,10 @@ def _kept(log: Log, read: Callable[[Path], T], **part: Unpack[Part]) -> T:
 
 
 def view_of_fitted(db: duckdb.DuckDBPyConnection) -> None:
-    """The SERPs that may be fitted to."""
-    db.execute("CREATE VIEW fitted AS SELECT * FROM serps WHERE NOT test")
+    """The SERPs that may be fitted to; users of a page that begins later have seen others above."""
+    db.execute(
+        "CREATE VIEW fitted AS SELECT * FROM serps WHERE NOT test AND coalesce(first, 1) = 1"
+    )
 
 
 def _fold(log: Log, out: Path, where: str, held_out: str) -> None:

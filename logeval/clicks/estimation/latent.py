@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 
 STEP = 1e-5  # of a logit, in differences of the gradient
-MOST_QUERIES = 2_000  # whose shared parameters a prior is fitted to, the most frequent first
+MOST_QUERIES = 1_000  # whose shared parameters a prior is fitted to, the most frequent first
 Pseudo = Mapping[str, Pair]
 
 
@@ -106,14 +106,16 @@ class Latent(ABC):
     def shared_evidence(self, data: FoldedClicks, x: Params, pseudo: Pseudo) -> dict[str, Pair]:
         """What clicks say of each shared parameter of a query, as counts, the items unknown."""
         shared = [name for name in x if name not in self.items]
-        active = np.arange(self.G) < MOST_QUERIES
+        G = min(self.G, MOST_QUERIES)
+        active = np.arange(self.G) < G
+        bounds = np.searchsorted(self.item_group, np.arange(G + 1))
         counts, _ = self.expected(data, x, active)
         first = _gradient(counts, x)
         places = [(name, at) for name in shared for at in np.ndindex(x[name].shape[1:])]
         fixed = {f: self.fixed.get(f, np.zeros(x[f].shape, dtype=np.bool_)) for f in shared}
         free = np.concatenate([_rows(~fixed[f]) for f in shared], axis=1) & active[:, None]
-        S, left = len(places), np.zeros((self.G, len(places), len(places)))
-        cross = {name: np.zeros((len(x[name]), S)) for name in self.items}
+        S, left = len(places), np.zeros((G, len(places), len(places)))
+        cross = {name: np.zeros((bounds[-1], S)) for name in self.items}
         for j, (name, at) in enumerate(places):
             if free[:, j].any():
                 moved = x[name].copy()
@@ -121,21 +123,20 @@ class Latent(ABC):
                 there = x | {name: np.where(moved > 0, moved, x[name])}
                 change = _gradient(self.expected(data, there, active)[0], there)
                 change = {f: (first[f] - change[f]) / STEP for f in change}
-                left[:, :, j] = np.concatenate([_rows(change[f]) for f in shared], axis=1)
+                left[:, :, j] = np.concatenate([_rows(change[f])[:G] for f in shared], axis=1)
                 for f in self.items:
-                    cross[f][:, j] = change[f]
-        bounds = np.searchsorted(self.item_group, np.arange(self.G + 1))
+                    cross[f][:, j] = change[f][: bounds[-1]]
         for f in self.items:
             spread, missing = x[f] * (1.0 - x[f]), counts[f].missing
             own = (counts[f].trials + sum(pseudo[f])) * spread
             own = np.maximum(own - (0.0 if missing is None else missing), 1e-12)
-            for g in np.flatnonzero(active):
+            for g in range(G):
                 part = cross[f][bounds[g] : bounds[g + 1]]
                 left[g] -= (part.T / own[bounds[g] : bounds[g + 1]]) @ part
         flat = np.concatenate([_rows(x[f]) for f in shared], axis=1)
         prior = np.concatenate([np.ravel(sum(pseudo[f])) for f in shared]) * flat * (1.0 - flat)
         variance = np.zeros((self.G, S))
-        for g in np.flatnonzero(active):
+        for g in range(G):
             mine = np.flatnonzero(free[g])
             J = left[g][np.ix_(mine, mine)]
             variance[g, mine] = np.diag(inverse_of((J + J.T) / 2 + np.diag(prior[g, mine])))

@@ -156,7 +156,7 @@ class CheckModels(Stage["Checks"]):
             check_belongs(true, self.opened, "the truth" if true is self.truth else str(self.truth))
             beside = against_truth(fitted, true)
         manifest["log_folder"] = str(self.opened.path)
-        if self.opened.holds == "counts":
+        if self.opened.holds != "serps":
             found = counted_checks(fitted, self.opened)
             return replace(found, truth=beside, manifest=manifest)
         sample = held_out_sample(fitted, self.opened, self.serps, self.seed)

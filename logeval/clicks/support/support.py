@@ -144,7 +144,7 @@ def support(log: Log | Path | str, top: int = 20) -> Support:
     """
     log = load(log)
     queries = [Query.of(name) for name in log.top_queries(top)["query"]]
-    if log.holds == "counts":
+    if log.holds != "serps":
         data: Patterns | None = counted_patterns(log, queries)
     else:
         data = patterns_of(fold(log, queries=queries), queries) if queries else None

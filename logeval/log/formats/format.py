@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
-from logeval.log.columns.frame import Frame
 from logeval.log.lines.fields import MAX_ITEMS
 from logeval.log.reading.source import Source
 from logeval.log.rejects import Reject
+from logeval.log.tables.frame import Frame
 from logeval.running.arrays import Ints
 
 if TYPE_CHECKING:
@@ -39,9 +39,11 @@ class Reading:
     workers: int = 1
     positions: int = MAX_ITEMS  # of a list that are kept
     most: int | None = None  # rows of a file that are read, for a look at it
-    text: frozenset[str] = frozenset()  # kinds of ids that are known to be text
     actions: Sequence[str] = ("click",)  # that count as clicks
-    views: Sequence[str] = ()  # that say what was seen
+    views: Sequence[str] = ()  # that say what was shown
+    rewards: Sequence[str] = ()  # that are conversions
+    applications: Sequence[str] = ()  # whose records are read; none: of all
+    apart: bool = False  # whether the last source has clicks, and the others do not
     say: Callable[[str], None] = lambda text: None
     advance: Callable[[float], None] = lambda n: None
     size: float = 0.0  # of all sources, as progress counts it
@@ -77,9 +79,9 @@ class Format(ABC):
     kind: ClassVar[str] = TABLE
     columns: bool = False  # whether users may say what its columns are called
     actions: bool = False  # whether users may say which actions are clicks
-    holds: ClassVar[str] = "serps"  # the table that is made of it
+    holds: str = "serps"  # the table that is made of it
     unit: ClassVar[str] = "rows"  # what its files hold
-    accounts: ClassVar[Mapping[str, str]] = {}  # counts that add up to all of them, in words
+    accounts: Mapping[str, str] = field(default_factory=dict)  # counts that add up, in words
     together: bool = False  # whether its files are one log only together
     regions: bool = False  # whether a query is a QueryID in a region
     tests: bool = False  # whether there are test records, whose clicks are withheld

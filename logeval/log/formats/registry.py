@@ -5,35 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from logeval.errors import LogevalError, printable, unknown_names
-from logeval.log.columns.frame import Frame
-from logeval.log.columns.opening import open_table
-from logeval.log.formats import (
-    baidu_ultr,
-    baidu_ultr_raw,
-    counts,
-    expedia,
-    long,
-    table,
-    ubi,
-    yandex_personalized,
-    yandex_relpred,
-)
+from logeval.log.formats import yandex_personalized, yandex_relpred
 from logeval.log.formats.format import Format
-from logeval.log.layouts import NAME_THEM, check_almost
 from logeval.log.lines.line_format import LineFormat
 from logeval.log.reading.source import Source
+from logeval.log.tables import formats, records
+from logeval.log.tables.frame import Frame, open_table
+from logeval.log.tables.roles import NAME_THEM, check_almost
 from logeval.running.own_code import extend
 
 FORMATS: dict[str, Format] = {
-    yandex_personalized.FORMAT.name: yandex_personalized.FORMAT,
-    yandex_relpred.FORMAT.name: yandex_relpred.FORMAT,
-    long.FORMAT.name: long.FORMAT,
-    table.FORMAT.name: table.FORMAT,
-    counts.FORMAT.name: counts.FORMAT,
-    ubi.FORMAT.name: ubi.FORMAT,
-    expedia.FORMAT.name: expedia.FORMAT,
-    baidu_ultr.FORMAT.name: baidu_ultr.FORMAT,
-    baidu_ultr_raw.FORMAT.name: baidu_ultr_raw.FORMAT,
+    format.name: format
+    for format in (
+        yandex_personalized.FORMAT,
+        yandex_relpred.FORMAT,
+        formats.LONG,
+        formats.TABLE,
+        formats.COUNTS,
+        formats.PLACEMENTS,
+        records.UBI,
+        records.METARANK,
+        formats.EXPEDIA,
+        formats.BAIDU,
+        formats.BAIDU_RAW,
+    )
 }
 
 

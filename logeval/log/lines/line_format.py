@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -18,14 +18,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from logeval.log import rejects
-from logeval.log.columns.frame import Frame
 from logeval.log.formats.format import LOG, Format, Job, Read, Reading
 from logeval.log.lines import scan
 from logeval.log.lines.blocks import session_blocks
 from logeval.log.lines.fields import MAX_ITEMS, RECORD
 from logeval.log.reading.source import Source
+from logeval.log.tables.frame import Frame
 from logeval.running.arrays import Bytes, Ints
 from logeval.storage.schemas import SERPS
+
+ACCOUNTS = {
+    "metadata": "metadata",
+    "queries": "queries (SERPs)",
+    "clicks_matched": "clicks, first on a result",
+    "clicks_repeat": "clicks, repeated",
+    "clicks_orphan": "clicks, orphan",
+    "rejected": "rejected (rejects.tsv)",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,14 +43,7 @@ class LineFormat(Format):
 
     kind: ClassVar[str] = LOG
     unit: ClassVar[str] = "lines"
-    accounts: ClassVar[Mapping[str, str]] = {
-        "metadata": "metadata",
-        "queries": "queries (SERPs)",
-        "clicks_matched": "clicks, first on a result",
-        "clicks_repeat": "clicks, repeated",
-        "clicks_orphan": "clicks, orphan",
-        "rejected": "rejected (rejects.tsv)",
-    }
+    accounts: Mapping[str, str] = field(default_factory=lambda: dict(ACCOUNTS))
     parse: Any
     domains: bool = False  # whether there is one beside every item
     shortest_query: bytes  # lines: what of them a block can hold, there is room for
@@ -93,10 +95,10 @@ def _cut(job: Job, positions: int) -> tuple[pa.Table, Read]:
     """Lists cut at a position; a click beyond it is one on what is not shown."""
     table, read = job()
     whole = table["clicks"].combine_chunks()
-    for i, field in enumerate(SERPS):
-        if pa.types.is_list(field.type):
-            lists = pc.list_slice(table[field.name], 0, positions).cast(field.type)
-            table = table.set_column(i, field, lists)
+    for i, one in enumerate(SERPS):
+        if pa.types.is_list(one.type):
+            lists = pc.list_slice(table[one.name], 0, positions).cast(one.type)
+            table = table.set_column(i, one, lists)
     kept = table["clicks"].combine_chunks()
     before, after = (lists.flatten().to_numpy() for lists in (whole, kept))
     matched = int((before > 0).sum() - (after > 0).sum())

@@ -78,7 +78,7 @@ class Source:
             file = pa.PythonFile(self._counted, mode="r")
             self._stream = pa.CompressedInputStream(file, self.compression)
         self._given = 0  # of the head, which is looked at, and then read
-        self.table: Any = None  # as a file of columns (``log.columns``), once it was opened so
+        self.table: Any = None  # as a file of columns (``log.tables``), once it was opened so
 
     @cached_property
     def head(self) -> bytes:

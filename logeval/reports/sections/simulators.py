@@ -68,7 +68,7 @@ def _models(page: Page, models: Any, suffix: str) -> None:
 def the_log(page: Page, content: Content) -> None:
     """The log at a glance."""
     log = content.log
-    if log is None or log.holds == "counts":  # its pages are not known
+    if log is None or log.holds != "serps":  # its pages are not known
         return
     found = log.describe()
     with page.section("The log", folded=True):
@@ -118,7 +118,7 @@ def _source(log: Log) -> dict[str, Any]:
         "log": [_input(i) for i in inputs],
         "SHA-256 of the log": [i["sha256"] for i in inputs],
     }
-    if log.holds == "counts":
+    if log.holds != "serps":
         kept = f"{counts['impressions']:,} impressions, {counts['clicks']:,} clicks, counted before"
         return files | {"kept": kept, "set aside": f"{counts.get('rejected', 0):,} rejected rows"}
     return files | {

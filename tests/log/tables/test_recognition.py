@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 import logeval
 from logeval.cli import app
 from logeval.errors import LogevalError
-from logeval.log.columns.frame import Frame
-from logeval.log.layouts import check_complete, recognise
+from logeval.log.tables.frame import Frame
+from logeval.log.tables.roles import check_complete, recognise
 from tests.log import written
 from tests.log.named import named
 

@@ -9,9 +9,9 @@ rejected.
 
 NDJSON: an object per line; compressed or not.
 
-Arrow parses a block of lines with the types of the first ones. A block that it cannot, since a line
-is no object or a value is of another type, is parsed line by line. What elasticdump and its like
-wrap in ``_source`` is taken out of it. Names with a point in them are as good as nested ones.
+DuckDB takes the values at the paths that are wanted out of every line, as text. What elasticdump
+and its like wrap in ``_source`` is taken out of it. Names with a point in them are as good as
+nested ones.
 
 The raw text of Baidu-ULTR as a table: a line per query, then one per document that it showed.
 
@@ -29,7 +29,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -37,13 +37,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
-import pyarrow.json as pajson
 
 from logeval.errors import LogevalError, visible
-from logeval.log.columns.table_file import DAMAGED, SAMPLE, Batch, TableFile, batch_of, one_array
 from logeval.log.reading.source import BYTE_ORDER_MARK, HEAD, Source
 from logeval.log.rejects import EXCERPT, Reject
+from logeval.log.tables.files import SAMPLE, Batch, TableFile, one_array
+from logeval.running.arrays import Bools
 from logeval.running.kernels import njit_views
+from logeval.storage import database
 
 BLOCK = 4 << 20
 MAX_RECORD = 16 << 20
@@ -257,134 +258,99 @@ def _fields(record: str, delimiter: str) -> list[str]:
     return next(csv.reader(io.StringIO(record, newline=""), delimiter=delimiter), [])
 
 
-WRAPPED = "_source."
-
-
 class JsonLines(TableFile):
-    """A file of objects."""
+    """A file of objects, whose values are text; what ``_source`` wraps, and inner ones by path."""
+
+    typed = False
 
     def __init__(self, source: Source) -> None:
         self.name, self._source = source.name, source
         self.complete = len(source.head) < HEAD - 3  # and a byte order mark
         lines = source.first_lines.splitlines()[:SAMPLE]
-        found = [each for each in map(_object, lines) if each is not None]
+        found = [each for each in map(_object, lines) if each]
         if not found:
             raise LogevalError(
                 f"{self.name}: begins as JSON, but its first line is not an object; "
                 "write one object per line (NDJSON)"
             )
-        wrapped = all(isinstance(each.get("_source"), dict) for each in found)
-        self._prefix = WRAPPED if wrapped else ""
-        self._first = list(map(_flat, found))
-        self._plain = not any("." in key for each in found for key in each)
-        paths = dict.fromkeys(path for each in self._first for path in each)
-        self.names = [
-            path.removeprefix(self._prefix) for path in paths if path.startswith(self._prefix)
-        ]
-
-    @cached_property
-    def _first_columns(self) -> dict[str, pa.Array]:
-        return {
-            name: as_array([each.get(self._prefix + name) for each in self._first])
-            for name in self.names
-        }
+        paths = dict.fromkeys(path for each in found for path in _paths(each))
+        self.names = [path for path in paths if "\0" not in path]
 
     def _sample(self) -> pa.Table:
-        return pa.table(self._first_columns)
+        wanted = self.names
+        batch = self._parse(self._source.first_lines, wanted)
+        return pa.table(dict(batch.columns)).slice(0, SAMPLE)
 
     def _batches(self, wanted: Sequence[str]) -> Iterator[Callable[[], Batch]]:
-        text = pa.array([], pa.string())  # what is not among the first rows may come later
-        types = {self._prefix + name: self._first_columns.get(name, text).type for name in wanted}
-        schema = _schema(types) if self._plain else None
         for block in record_blocks(self._source, None):
-            yield partial(self._parse, block, wanted, schema)
+            yield partial(self._parse, block, wanted)
 
-    def _parse(self, block: memoryview, wanted: Sequence[str], schema: pa.Schema | None) -> Batch:
-        if schema is None:
-            return self._line_by_line(bytes(block), wanted)
-        try:
-            read = pajson.ReadOptions(use_threads=False, block_size=len(block) + 1)
-            parse = pajson.ParseOptions(schema, unexpected_field_behavior="ignore")
-            table = pajson.read_json(pa.BufferReader(block), read, parse)
-            table.validate(full=True)  # whether text is UTF-8
-        except DAMAGED:
-            return self._line_by_line(bytes(block), wanted)
-        batch = batch_of(table, [self._prefix + name for name in wanted])
-        columns = {name.removeprefix(self._prefix): a for name, a in batch.columns.items()}
-        return Batch(columns, batch.rows)
-
-    def _line_by_line(self, block: bytes, wanted: Sequence[str]) -> Batch:
-        rows, rejects = [], []
-        lines = [line for line in block.split(b"\n") if line.strip()]
-        for number, line in enumerate(lines):
-            found = _object(line)
-            if found is None:
-                text = visible(line[:EXCERPT].decode(errors="backslashreplace"))
-                rejects.append(Reject(number, "not a JSON object", text))
-            else:
-                rows.append(_flat(found))
-        columns = {
-            name: as_array([each.get(self._prefix + name) for each in rows]) for name in wanted
-        }
+    def _parse(self, block: memoryview | bytes, wanted: Sequence[str]) -> Batch:
+        lines = [line for line in bytes(block).split(b"\n") if line.strip()]
+        texts = [_decoded(line) for line in lines]
+        good, columns = json_columns(texts, wanted)
+        rejects = [
+            Reject(int(i), "not a JSON object", _excerpt(lines[i])) for i in np.flatnonzero(~good)
+        ]
         return Batch(columns, len(lines), rejects)
+
+
+def json_columns(
+    lines: Sequence[str | None], wanted: Sequence[str]
+) -> tuple[Bools, dict[str, pa.Array]]:
+    """Which lines are objects, and of these the values at some paths, as text."""
+    ways = []
+    for name in wanted:
+        parts = name.split(".")
+        keys = ["".join(f'."{part}"' for part in parts), f'."{name}"']
+        ways += [f"${before}{key}" for before in ("", '."_source"') for key in dict.fromkeys(keys)]
+    listed = ", ".join("'" + way.replace("'", "''") + "'" for way in ways) or "'$.none'"
+    n, picks = 0, []
+    for i, name in enumerate(wanted):
+        several = 4 if "." in name else 2
+        picked = ", ".join(f"v[{n + k + 1}]" for k in range(several))
+        picks.append(f"coalesce({picked}) AS c{i}")
+        n += several
+    chosen = ", ".join(["ok", *picks])
+    with database.connect({"threads": 1}) as db:
+        db.register("lines", pa.table({"line": pa.array(lines, pa.string())}))
+        found = db.sql(
+            f"""SELECT {chosen} FROM (SELECT coalesce(ok, false) AS ok,
+                CASE WHEN ok THEN json_extract_string(line, [{listed}]) END AS v
+                FROM (SELECT line, CASE WHEN json_valid(line) THEN json_type(line) = 'OBJECT' END
+                      AS ok FROM lines))"""
+        ).to_arrow_table()
+    good = one_array(found["ok"]).to_numpy(zero_copy_only=False)
+    kept = found.filter(pa.array(good))
+    return good, {name: one_array(kept[f"c{i}"]) for i, name in enumerate(wanted)}
+
+
+def _decoded(line: bytes) -> str | None:
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _excerpt(line: bytes) -> str:
+    return visible(line[:EXCERPT].decode(errors="backslashreplace"))
 
 
 def _object(line: bytes) -> dict[str, Any] | None:
     try:
         found = json.loads(line)
-        if b"\\ud" in line.lower():
-            json.dumps(found, ensure_ascii=False).encode()  # half a character is no text
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
 
 
-def _flat(found: Mapping[str, Any], path: str = "") -> dict[str, Any]:
-    """The values of an object, those of inner ones by their path."""
-    flat: dict[str, Any] = {}
+def _paths(found: Mapping[str, Any], path: str = "") -> Iterator[str]:
+    """The names of an object's values, those of inner ones by their path."""
     for name, value in found.items():
         if isinstance(value, Mapping) and value:
-            flat |= _flat(value, f"{path}{name}.")
+            yield from _paths(value, "" if not path and name == "_source" else f"{path}{name}.")
         else:
-            flat[path + name] = value
-    return flat
-
-
-def as_array(values: Sequence[Any]) -> pa.Array:
-    """Values as an array; as text, if they are of several types."""
-    try:
-        found = pa.array(values, from_pandas=True)
-    except (*DAMAGED, OverflowError):
-        if any(isinstance(value, list | tuple) for value in values):
-            return pa.array(
-                [None if v is None else _texts(v) for v in values], pa.list_(pa.string())
-            )
-        return pa.array([_text(value) for value in values], pa.string())
-    return found.cast(pa.string()) if pa.types.is_null(found.type) else found
-
-
-def _texts(value: Any) -> list[str | None]:
-    return [_text(one) for one in value] if isinstance(value, list | tuple) else [_text(value)]
-
-
-def _text(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    return json.dumps(value) if isinstance(value, bool | list | dict) else str(value)
-
-
-def _schema(types: Mapping[str, pa.DataType]) -> pa.Schema:
-    """The schema of nested objects with these paths."""
-    inner: dict[str, dict[str, pa.DataType]] = {}
-    for path, kind in types.items():
-        name, _, rest = path.partition(".")
-        inner.setdefault(name, {})[rest] = kind
-    return pa.schema(
-        [
-            (name, below[""] if "" in below else pa.struct(list(_schema(below))))
-            for name, below in inner.items()
-        ]
-    )
+            yield path + name
 
 
 NAMES = ("search", "query", "url_md5", "position", "click")

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logeval.log.rows.alike import notes_on_names
+from logeval.log.tables.staging import notes_on_names
 from logeval.storage.schemas import NAMES
 
 LETTERS = "aAzZ@[`{0 é\u0301ÉeEЖж\n"

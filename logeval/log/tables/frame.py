@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,11 +12,17 @@ from typing import Any
 import pyarrow as pa
 
 from logeval.errors import LogevalError
-from logeval.log.columns.table_file import (
+from logeval.log.reading.source import Source
+from logeval.log.tables.files import (
+    ARROW,
     BATCH_ROWS,
     DAMAGED,
+    PARQUET,
     SAMPLE,
+    STREAM,
+    ArrowTable,
     Batch,
+    ParquetTable,
     TableFile,
     batch_of,
     column,
@@ -24,8 +31,42 @@ from logeval.log.columns.table_file import (
     plain,
     readable,
 )
-from logeval.log.columns.text_files import as_array
+from logeval.log.tables.text import CsvTable, JsonLines
 from logeval.storage.tables import Manifest
+
+
+def open_table(source: Source | Frame) -> TableFile:
+    """The source as a file of columns, by its first bytes; opened once."""
+    if isinstance(source, Frame):
+        return source
+    if source.table is None:
+        start = source.head.lstrip()
+        for magic, what in OTHERS.items():
+            if start.startswith(magic):
+                raise LogevalError(f"{source.name}: is {what}")
+        kinds = [kind for magic, kind in KINDS.items() if start.startswith(magic)]
+        with readable(source.name):
+            source.table = (kinds or [CsvTable])[0](source)
+    table: TableFile = source.table
+    return table
+
+
+KINDS: dict[bytes, Callable[[Source], TableFile]] = {
+    PARQUET: ParquetTable,
+    ARROW: ArrowTable,
+    STREAM: ArrowTable,
+    b"{": JsonLines,
+    b"[": JsonLines,
+}
+OTHERS = {  # what people give besides, and what it is
+    b"PK": "an Excel workbook or a zip archive; save its table as CSV",
+    b"BZh": "compressed with bzip2; unpack it, or compress it as .gz or .zst",
+    b"\xfd7zXZ": "compressed with xz; unpack it, or compress it as .gz or .zst",
+    b"7z\xbc\xaf": "a 7z archive; unpack it",
+    b"SQLite format 3": "a database; write its table as CSV or Parquet",
+    b"\xff\xfe": "UTF-16; convert it, as with iconv -f utf-16 -t utf-8",
+    b"\xfe\xff": "UTF-16; convert it, as with iconv -f utf-16 -t utf-8",
+}
 
 
 def is_frame(given: Any) -> bool:
@@ -107,3 +148,20 @@ def _of_pandas(values: Any) -> pa.Array:
 
 def _is_missing(value: Any) -> bool:
     return value is None or bool(value != value)
+
+
+def as_array(values: Sequence[Any]) -> pa.Array:
+    """Values of several types as text."""
+    if any(isinstance(value, list | tuple) for value in values):
+        return pa.array([None if v is None else _texts(v) for v in values], pa.list_(pa.string()))
+    return pa.array([_text(value) for value in values], pa.string())
+
+
+def _texts(value: Any) -> list[str | None]:
+    return [_text(one) for one in value] if isinstance(value, list | tuple) else [_text(value)]
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value) if isinstance(value, bool | list | dict) else str(value)

@@ -14,30 +14,15 @@ from __future__ import annotations
 import difflib
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
-
-import pyarrow as pa
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 from logeval.errors import LogevalError, printable, unknown_names, visible
-from logeval.log.columns.frame import Frame
-from logeval.log.columns.opening import open_table
-from logeval.log.columns.table_file import Batch, TableFile, check_names, is_list, one_array
 from logeval.log.reading.source import Source
-from logeval.log.rows.values import (
-    BAD,
-    DAY,
-    GOOD,
-    MISSING,
-    Values,
-    as_floats,
-    as_lists,
-    as_numbers,
-    as_times,
-    check_exact,
-    time_unit,
-)
+from logeval.log.tables.files import Batch, TableFile, check_names
+from logeval.log.tables.frame import Frame, open_table
+from logeval.log.tables.values import Sample, check_exact, unit_of
 
 
 @dataclass(frozen=True)
@@ -91,7 +76,8 @@ ROLES = {
         _role(
             "item",
             "the result",
-            "item itemid url doc docid document documentid product productid sku asin listingid "
+            "item itemid url doc docid document documentid product productid producturl "
+            "sku asin ean listingid "
             "listing objectid resultid result contentid articleid hotelid propid adid videoid "
             "urlid urlmd5",
             "items",
@@ -118,7 +104,7 @@ ROLES = {
         _role(
             "propensity",
             "probability that the logger shows the result there",
-            "propensity propensityscore",
+            "propensity propensityscore pscore actionprob",
             "propensities",
             "propensities",
         ),
@@ -127,6 +113,13 @@ ROLES = {
             "whether the list was shown in random order",
             "random randombool israndom randomized randomised randomorder shownrandomly",
             "random",
+        ),
+        _role(
+            "reward",
+            "a second reward of the result, as purchases",
+            "",
+            "rewards",
+            "rewards",
         ),
         _role(
             "impressions",
@@ -150,18 +143,28 @@ def role_named(name: str) -> str | None:
     return None
 
 
-Kind = Literal["results", "pages", "counts"]
-SAID = {"results": "rows per result", "pages": "rows per page", "counts": "counted results"}
+Kind = Literal["results", "pages", "counts", "placements"]
+SAID = {
+    "results": "rows per result",
+    "pages": "rows per page",
+    "counts": "counted results",
+    "placements": "single placements",
+}
 NEEDED: dict[Kind, tuple[str, ...]] = {
     "results": ("query", "item", "position", "clicks", "search"),
     "pages": ("query", "item", "clicks"),
     "counts": ("query", "item", "position", "impressions", "clicks"),
+    "placements": ("item", "position", "clicks"),
 }
 USED: dict[Kind, tuple[str, ...]] = {
     "results": tuple(name for name in ROLES if name != "impressions"),
     "pages": tuple(name for name in ROLES if name not in ("search", "impressions")),
     "counts": ("query", "region", "item", "position", "impressions", "clicks"),
-}
+    "placements": (
+        "session", "user", "day", "time", "query", "region", "item", "position", "clicks",
+        "propensity", "reward",
+    ),
+}  # fmt: skip
 IDS = ("search", "session", "serp", "query", "user", "region", "item", "domain")
 AND = "+"  # between the columns that are a search together
 CLOSE = 0.8  # of difflib: names that may be a slip of the pen
@@ -184,22 +187,18 @@ class Layout:
     unit: str | None = None  # of the times, if they are numbers
     dates: bool = False  # whether days are dates
     by_file: bool = False  # whether searches of two files are never the same
+    apart: bool = False  # whether its clicks are in another file
 
     def column(self, role: str) -> str | None:
         """The column of a role that has one."""
         found = self.columns.get(role)
         return found[0] if found else None
 
-    def of(self, batch: Batch) -> dict[str, pa.Array]:
-        """The columns of a batch by their roles; a search may have several, and is left out."""
+    def check(self, batch: Batch) -> None:
+        """Raise for ids that two rows may share by rounding."""
         for role, names in self.columns.items():
             for name in names if role in IDS else ():
                 check_exact(name, batch.columns[name])
-        return {
-            role: batch.columns[names[0]]
-            for role, names in self.columns.items()
-            if role != "search"
-        }
 
     @property
     def has_clock(self) -> bool:
@@ -216,7 +215,8 @@ class Layout:
     @property
     def missing(self) -> list[str]:
         """The roles that no column has, of those that it takes."""
-        return [role for role in NEEDED[self.kind] if role not in self.columns]
+        lacks = ("clicks",) if self.apart else ()
+        return [role for role in NEEDED[self.kind] if role not in (*self.columns, *lacks)]
 
     @property
     def wanted(self) -> list[str]:
@@ -253,7 +253,7 @@ def recognise(
         named = [free[name] for name in (*role.names, *role.lists) if name in free]
         if named and role.name not in columns:
             columns[role.name] = (named[0],)
-    sample = table.sample()
+    sample = Sample(table.sample())
     kind = kind or _kind(columns, sample)
     if kind is None:
         return None
@@ -266,19 +266,19 @@ def recognise(
         if name not in doubts and (meant := _meant(name, columns, kind)):
             doubts[name] = f"is it the {meant}? then map {meant}={visible(name)}"
     days = columns.get("day")
-    dates = days is not None and are_dates(one_array(sample[days[0]]))
+    dates = days is not None and sample.share_bad(days[0], "number")[0] > 0.5
     unit = _unit(columns, sample, kind)
     return Layout(kind, columns, unused, doubts, unit, dates)
 
 
-def _unit(columns: Mapping[str, Sequence[str]], sample: pa.Table, kind: Kind) -> str | None:
-    """The unit of times; those of clicks have the same."""
-    if "time" in columns:
-        return time_unit(one_array(sample[columns["time"][0]]))
-    if "click_time" not in columns:
-        return None
-    values = one_array(sample[columns["click_time"][0]])
-    return time_unit(as_lists(values).flatten() if kind == "pages" else values)
+def _unit(columns: Mapping[str, Sequence[str]], sample: Sample, kind: Kind) -> str | None:
+    """The unit of times, those of clicks too: None for text, ``plain`` if they are no clock."""
+    for role in ("time", "click_time"):
+        if role in columns:
+            lists = kind == "pages" and role == "click_time"
+            typical = sample.typical(columns[role][0], lists)
+            return None if typical is None else unit_of(typical)
+    return None
 
 
 def column_names(source: Source | Frame) -> set[str]:
@@ -292,20 +292,29 @@ def column_names(source: Source | Frame) -> set[str]:
 def recognised(source: Source | Frame, given: Map) -> Layout | None:
     """The layout of a source, if it is a table; the user's map must fit."""
     try:
-        return recognise(open_table(source), given)
+        table = open_table(source)
+        key = tuple(given.items())
+        if key not in table.known:
+            table.known[key] = recognise(table, given)
+        layout: Layout | None = table.known[key]
+        return layout
     except LogevalError:
         if given:
             raise
         return None
 
 
-def check_complete(table: TableFile, layout: Layout | None) -> Layout:
-    """The layout, if nothing is missing; else an error that asks for it."""
+def check_complete(table: TableFile, layout: Layout | None, apart: bool = False) -> Layout:
+    """The layout, if nothing is missing; else an error that asks for it.
+
+    ``apart``: the clicks are in another file.
+    """
     there = printable(table.names[:30]) + (", ..." if len(table.names) > 30 else "")
     if layout is None:
         raise LogevalError(
             f"{table.name}: no result and its clicks are among its columns ({there}); {NAME_THEM}"
         )
+    layout = replace(layout, apart=apart)
     missing = layout.missing
     if not missing:
         return layout
@@ -352,19 +361,25 @@ def _mapped(table: TableFile, given: Map) -> dict[str, tuple[str, ...]]:
     return columns
 
 
-def _kind(columns: Mapping[str, Sequence[str]], sample: pa.Table) -> Kind | None:
+def _kind(columns: Mapping[str, Sequence[str]], sample: Sample) -> Kind | None:
     if "item" not in columns or "clicks" not in columns:
         return None
     item = columns["item"][0]
-    lists = is_list(sample[item].type) or plain(item) in ROLES["item"].lists
-    if lists and not ("position" in columns and not is_list(sample[columns["position"][0]].type)):
+    lists = sample.is_list(item) or plain(item) in ROLES["item"].lists
+    if lists and not ("position" in columns and not sample.is_list(columns["position"][0])):
         return "pages"
-    if "impressions" in columns and "position" in columns and "search" not in columns:
+    if "position" not in columns:
+        return None if lists else "results"
+    found = dict(columns)
+    _find_search(found)
+    if "search" in found:
+        return "results"
+    if "impressions" in columns:
         return "counts"
-    return "results" if "position" in columns or not lists else None
+    return "results" if "query" in columns and "propensity" not in columns else "placements"
 
 
-def _find_search(columns: dict[str, tuple[str, ...]]) -> None:
+def _find_search(columns: dict[str, Any]) -> None:
     """What tells one search from another: an id, the page of a session, or who, when and what."""
     if "search" in columns:
         return
@@ -375,45 +390,31 @@ def _find_search(columns: dict[str, tuple[str, ...]]) -> None:
         columns["search"] = (*who, *columns["time"], *columns["query"])
 
 
+CHECKED = {
+    "time": ("no times: ISO 8601, or seconds since 1970", "instant"),
+    "day": ("no days", "instant"),
+    "propensity": ("no probabilities", "amount"),
+    "random": ("neither true nor false", "number"),
+    "test": ("neither true nor false", "number"),
+    "click_time": ("no times", "instant"),
+}
+
+
 def _unreadable(
-    kind: Kind, columns: dict[str, tuple[str, ...]], sample: pa.Table, given: Map
+    kind: Kind, columns: dict[str, tuple[str, ...]], sample: Sample, given: Map
 ) -> dict[str, str]:
     """Columns that go by their names, and whose values are something else; they are not used."""
-    checks: dict[str, tuple[str, Callable[[pa.Array], Values]]] = {
-        "time": ("no times: ISO 8601, or seconds since 1970", lambda a: as_times(a, time_unit(a))),
-        "day": ("no days", lambda a: as_days(a, are_dates(a))),
-        "propensity": ("no probabilities", as_floats),
-        "random": ("neither true nor false", as_numbers),
-        "test": ("neither true nor false", as_numbers),
-        "click_time": ("no times", lambda a: as_times(a, time_unit(a))),
-    }
     doubts = {}
     asked = {role_named(name) for name in given}
-    for role, (reason, convert) in checks.items():
+    for role, (reason, macro) in CHECKED.items():
         if role in asked or role not in columns or (kind == "pages" and ROLES[role].lists):
             continue
-        states = convert(one_array(sample[columns[role][0]])).states
-        if (states == BAD).sum() * 2 > (states != MISSING).sum():
+        bad, there = sample.share_bad(columns[role][0], macro)
+        if bad > 0.5:
             doubts[columns.pop(role)[0]] = reason
-        elif role == "random" and (states == MISSING).all():
+        elif role == "random" and not there:
             doubts[columns.pop(role)[0]] = "empty"
     return doubts
-
-
-def as_days(array: pa.Array, dates: bool) -> Values:
-    """A column of days: numbers, or dates as days since 1970."""
-    if not dates:
-        return as_numbers(array)
-    times = as_times(array, None)
-    return Values(times.values // DAY, times.states)
-
-
-def are_dates(array: pa.Array) -> bool:
-    """Whether a column of days holds dates, by its first values."""
-    if pa.types.is_date(array.type) or pa.types.is_timestamp(array.type):
-        return True
-    states = as_numbers(array).states
-    return bool((states == BAD).sum() > (states == GOOD).sum())
 
 
 def _meant(name: str, columns: Iterable[str], kind: Kind) -> str | None:

@@ -1,6 +1,7 @@
-"""What a file of rows and columns is to those who read it, whatever it is stored as.
+"""Files of rows and columns, whatever they are stored as, as batches of Arrow columns.
 
-The column ``a.b`` of nested data is the field b of the column a.
+The column ``a.b`` of nested data is the field b of the column a. Parquet and Arrow (feather) files
+are read in any order once they were hashed whole; ``tables.text`` reads files of text.
 """
 
 from __future__ import annotations
@@ -10,18 +11,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from logeval.errors import LogevalError, one_line, printable
+from logeval.log.reading.source import Source
 from logeval.log.rejects import Reject
 from logeval.running.arrays import Ints
 
 SAMPLE = 1000  # rows by which columns are recognised
-BATCH_ROWS = 1 << 16
+BATCH_ROWS = 1 << 17
+PARQUET, ARROW, STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
 LISTS = [pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list]
 if hasattr(pa.types, "is_list_view"):
     LISTS += [pa.types.is_list_view, pa.types.is_large_list_view]
@@ -62,6 +67,11 @@ class TableFile(ABC):
     typed = True  # whether a number is another thing than its digits
     complete = True  # whether there are no other columns
 
+    @cached_property
+    def known(self) -> dict[Any, Any]:
+        """What its columns were taken for, by the user's map."""
+        return {}
+
     def sample(self) -> pa.Table:
         """The first rows, flat."""
         check_names(self.name, self.names)
@@ -85,6 +95,70 @@ class TableFile(ABC):
     def _batches(self, wanted: Sequence[str]) -> Iterator[Callable[[], Batch]]: ...
 
 
+class ParquetTable(TableFile):
+    """A Parquet file."""
+
+    def __init__(self, source: Source) -> None:
+        self.name, self._source = source.name, source
+        self.names = leaves(pq.read_schema(source.as_stored()))
+
+    def _sample(self) -> pa.Table:
+        file = pq.ParquetFile(self._source.as_stored())
+        first = next(_row_batches(file, SAMPLE), None)
+        return flat(first if first is not None else file.schema_arrow.empty_table(), self.names)
+
+    def _batches(self, wanted: Sequence[str]) -> Iterator[Callable[[], Batch]]:
+        file = self._source.in_any_order()
+        size = file.tell()
+        parquet = pq.ParquetFile(file)
+        there = [name for name in wanted if name in self.names]
+        for batch in _row_batches(parquet, BATCH_ROWS, there):
+            yield partial(batch_of, batch, wanted)
+            self._source.advance(size * batch.num_rows / parquet.metadata.num_rows)
+
+
+def _row_batches(
+    file: pq.ParquetFile, rows: int, columns: Sequence[str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a file, one row group after the other: ``iter_batches`` alone reads ahead all."""
+    for group in range(file.num_row_groups):
+        yield from file.iter_batches(rows, row_groups=[group], columns=columns)
+
+
+class ArrowTable(TableFile):
+    """An Arrow file, which feather files are, or a stream, as the hub of Hugging Face stores it."""
+
+    def __init__(self, source: Source) -> None:
+        self.name, self._source = source.name, source
+        self._open = _open_file if source.head.startswith(ARROW) else _open_stream
+        self.names = leaves(self._open(source.as_stored())[0])
+
+    def _sample(self) -> pa.Table:
+        schema, batches = self._open(self._source.as_stored())
+        first = next(batches, None)
+        return flat(first.slice(0, SAMPLE) if first else schema.empty_table(), self.names)
+
+    def _batches(self, wanted: Sequence[str]) -> Iterator[Callable[[], Batch]]:
+        file = self._source.in_any_order()
+        size = file.tell()
+        for whole in self._open(file)[1]:
+            for start in range(0, whole.num_rows, BATCH_ROWS):
+                yield partial(batch_of, whole.slice(start, BATCH_ROWS), wanted)
+        self._source.advance(size)
+
+
+def _open_file(file: IO[bytes]) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    file.seek(0)
+    reader = pa.ipc.open_file(file)
+    return reader.schema, map(reader.get_batch, range(reader.num_record_batches))
+
+
+def _open_stream(file: IO[bytes]) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    file.seek(0)
+    reader = pa.ipc.open_stream(file)
+    return reader.schema, iter(reader)
+
+
 @contextmanager
 def readable(name: str) -> Iterator[None]:
     """What libraries say of a file that they cannot read is an error of ours."""
@@ -95,7 +169,7 @@ def readable(name: str) -> Iterator[None]:
 
 
 def check_names(file: str, names: Iterable[str]) -> None:
-    """Raise for two columns of the same name."""
+    """Raise for two columns of the same name; SQL does not tell them apart by case."""
     names = list(names)
     if twice := [name for name in names if names.count(name) > 1]:
         if twice[0].strip().isdigit():
@@ -151,8 +225,13 @@ def batch_of(table: pa.Table | pa.RecordBatch, wanted: Sequence[str]) -> Batch:
     return Batch({name: plain(a) for name, a in found.items() if a is not None}, table.num_rows)
 
 
+def flat(table: pa.Table | pa.RecordBatch, names: Sequence[str]) -> pa.Table:
+    """A table whose nested columns are columns of their own."""
+    return pa.table(dict(batch_of(table, names).columns))
+
+
 def plain(array: pa.Array) -> pa.Array:
-    """A column in the common one of several types: not every kernel knows views of text."""
+    """A column in the common one of several types, of which SQL knows all."""
     kind = _plain_type(array.type)
     return array if kind == array.type else array.cast(kind)
 
@@ -160,7 +239,11 @@ def plain(array: pa.Array) -> pa.Array:
 def _plain_type(kind: pa.DataType) -> pa.DataType:
     if is_list(kind):
         return pa.list_(_plain_type(kind.value_type))
-    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+    if pa.types.is_dictionary(kind):
+        return _plain_type(kind.value_type)
+    if pa.types.is_float16(kind):
+        return pa.float32()
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) or pa.types.is_null(kind):
         return pa.string()
     return kind
 

@@ -14,9 +14,9 @@ import pytest
 import logeval
 from logeval.errors import LogevalError
 from logeval.log import ingestion
-from logeval.log.columns import text_files
-from logeval.log.columns.table_file import TableFile
 from logeval.log.ingest import Ingest
+from logeval.log.tables import text as text_files
+from logeval.log.tables.files import TableFile
 from logeval.storage.tables import SERPS
 from tests.log.helpers import batches
 

@@ -1,1 +1,0 @@
-"""Files of columns (CSV, NDJSON, Parquet, Arrow) and data frames -> batches as they are stored."""

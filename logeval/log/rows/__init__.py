@@ -1,1 +1,0 @@
-"""Rows per result -> SERPs: values, names and their ids, rows on disk, pages."""

@@ -1,0 +1,1 @@
+"""Tables of any kind -> serps, counts or placements, by SQL."""
