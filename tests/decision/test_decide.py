@@ -147,7 +147,7 @@ def test_a_log_of_searches_with_clicks_alone_decides_nothing(tmp_path: Any) -> N
 
 def test_models_without_draws_are_refused(log: Any) -> None:
     models = logeval.fit_models(log, ["pbm"], draws=0, verdict=False, quiet=True)
-    with pytest.raises(logeval.LogevalError, match="--draws 20"):
+    with pytest.raises(logeval.LogevalError, match="draws=20"):
         decide(log, models)
 
 
