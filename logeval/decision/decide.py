@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from logeval.log.log import Log
     from logeval.policies.registry import PolicySpec
 
-SIMULATORS = ("DBN", "DBN(classes=3)", "UBM(classes=3)")
+SIMULATORS = ("Choice(classes=2)", "DBN", "UBM(classes=3)")
 POLICIES = ("dcmKL-UCB", "RankedKL-UCB", "TopRank", "UniRank", "BubbleRank(items=base)")
 HELD_OUT = "0.2"
 

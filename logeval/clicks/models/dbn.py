@@ -91,8 +91,7 @@ def _with_caveat(fit: ModelEstimate) -> ModelEstimate:
         return fit
     note = (
         f"DBN: half of the clicked items have at most {typical:.0f} clicks that tell of "
-        "satisfaction; with so few its values are too low, and 95% intervals too narrow (in "
-        "simulations they held the truth in 90 to 100%, those of continuation in 92 to 96%)"
+        "satisfaction; with so few its values are too low, and its 95% intervals too narrow"
     )
     return replace(fit, notes=[*fit.notes, note])
 

@@ -12,6 +12,7 @@ are left as EM ends, as PyClick does, and the scale is that value's.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,8 +26,8 @@ from logeval.running.arrays import Bools, Floats
 
 SCALED = "PBM: w and e are scaled so that the largest e is 1"
 SHRUNK = (
-    "PBM: 95% intervals of examination are too narrow where queries share a prior (in simulations "
-    "they held the truth in 81 to 88%, and in 97% with scope=per-query)"
+    "PBM: 95% intervals of examination are a little too narrow where queries share a prior; those "
+    "of scope=per-query are not"
 )
 
 
@@ -41,6 +42,7 @@ class PBM(ClickModel):
     examined_by = "position"
     PARAMETERS = (Parameter("w", "attraction", "item"), Parameter("e", "examination", "position"))
     methods = ("em",)
+    ALIASES: ClassVar[dict[str, str]] = {"mle": "em"}  # EM ends where the likelihood is largest
     from_counts = True
 
     @property
