@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from logeval.clicks.estimation.classes.fit import number_of
+from logeval.clicks.estimation.classes import number_of
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.fold import held_out_rows, training_rows
 from logeval.clicks.estimation.patterns import Patterns, patterns_of

@@ -37,7 +37,7 @@ def regrets(problems: list[str]) -> pd.DataFrame:
     rows = evaluate(
         problem=problems, policies=POLICIES, horizon=N, runs=RUNS, checkpoints=[N], quiet=True,
         seed=11,
-    ).table()  # fmt: skip
+    ).to_pandas()  # fmt: skip
     by = rows.groupby(["simulator", "policy"]).regret
     return pd.DataFrame({"regret": by.mean(), "error": by.sem()})
 

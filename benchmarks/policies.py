@@ -19,19 +19,20 @@ from logeval.running import seeds
 from logeval.tracks.registry import TRACKS, synthetic_problem
 from tests.references import as_policy
 
-HORIZON, SECONDS = 10_000, 1.0
+HORIZON, SECONDS = 10_000, 0.7
 LISTS = [
     "CascadeUCB1", "CascadeKL-UCB", "dcmKL-UCB", "RankedKL-UCB", "RankedExp3", "TopRank",
-    "UniRank", "CTS", "PBM-UCB", "PB-MHB", "GRAB",
+    "UniRank", "CTS", "PBM-UCB(kappa=estimated)", "PB-MHB", "GRAB",
 ]  # fmt: skip
+LARGE = ["dcmKL-UCB", "RankedKL-UCB", "TopRank"]
 PAIRS = ["Rank1ElimKL", "UCB1", "TS"]
 CONTEXTUAL = ["GL-CDCM", "LR", "CascadeLinUCB", "LogisticTS"]
 
 
 def problems() -> list[tuple[str, str, list[str]]]:
     """Track, synthetic problem, and policies."""
-    sizes = ((16, 4), (100, 10), (871, 10))
-    found = [("ranking", f"B_LB(L={L},K={K},p=0.2,gap=0.15,gamma=0.5)", LISTS) for L, K in sizes]
+    sizes = ((16, 4, LISTS), (100, 10, LISTS), (871, 10, LARGE))
+    found = [("ranking", f"B_LB(L={L},K={K},p=0.2,gap=0.15,gamma=0.5)", of) for L, K, of in sizes]
     found += [("rank1", f"rank1(K={K},L={L},p=0.25,gap=0.5)", PAIRS) for L, K in ((32, 32),)]
     return [
         *found,

@@ -19,10 +19,15 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.pbm import PBM
-from logeval.replay.estimates import point_and_interval
 from logeval.replay.estimators import parse_estimators
 from logeval.running import seeds
-from tests.replay.worlds import all_lists, logged_of, plackett_luce, target_of
+from tests.replay.worlds import (
+    all_lists,
+    logged_of,
+    plackett_luce,
+    point_and_interval,
+    target_of,
+)
 
 L, K, SESSIONS = 6, 3, 4000
 W = np.array([0.5, 0.4, 0.3, 0.2, 0.15, 0.1])

@@ -19,7 +19,7 @@ from logeval import evaluate
 from logeval.clicks.models.dcm import DCM
 from logeval.log.queries import Query
 from logeval.policies.registry import parse_policies
-from logeval.replay.replays import curve, replayed, streams_of
+from logeval.replay.policy import curve, replayed, streams_of
 from logeval.running import seeds
 from tests.replay.worlds import all_lists, logged_of
 
@@ -41,7 +41,7 @@ def rows(repetitions: int = 300, simulated: int = 4000) -> list[dict[str, Any]]:
     truth = evaluate(
         [("DCM", Query(0), MODEL)], policies=list(POLICIES), horizon=STEPS[-1], runs=simulated,
         reward="clicks", checkpoints=STEPS, quiet=True, seed=99,
-    ).table()  # fmt: skip
+    ).to_pandas()  # fmt: skip
     found: dict[tuple[str, int], list[tuple[float, float]]] = {}
     for r in range(repetitions):
         streams = streams_of(draw(r), None)

@@ -23,13 +23,13 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from benchmarks.replay_coverage import USERS, draw
 from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.pbm import PBM
-from logeval.replay.estimates import Estimate, Estimates, add_intervals
+from logeval.replay.believed import judged
+from logeval.replay.estimate import Estimate, Estimates, add_intervals
 from logeval.replay.estimators import parse_estimators
-from logeval.replay.fitting import fit_models, with_best_model
 from logeval.replay.logged import cut
+from logeval.replay.models import fit_models, with_best_model
 from logeval.replay.stages import ReplayEstimate
 from logeval.replay.values import Values
-from logeval.reports.answers.estimates import judged
 from logeval.running import seeds
 from tests.replay.worlds import logged_of, target_of
 

@@ -19,9 +19,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from logeval.replay.estimators import parse_estimators
-from logeval.replay.fitting import fit_models
 from logeval.replay.logged import Logged, cut
-from logeval.replay.reading import lists_target
+from logeval.replay.models import fit_models
+from logeval.replay.targets import lists_target
 from logeval.replay.values import Values
 from logeval.running import seeds
 from logeval.synthetic.sessions import draw_sessions

@@ -18,7 +18,7 @@ from pathlib import Path
 import typer
 
 from logeval.cli import app
-from logeval.policies.registry import POLICIES
+from logeval.policies.registry import POLICIES, catalogue
 from logeval.replay import estimators as replay
 from tests.references import REFERENCES
 
@@ -38,7 +38,7 @@ logeval evaluate models --policy dcmKL-UCB --policy RankedExp3 --horizon 500 --r
 logeval evaluate models --policy dcmKL-UCB --policy UCB1 --horizon 500 --runs 3 --out runs/b
 logeval export models --propensities --model pbm
 logeval export models --propensities --model pbm --from swaps
-logeval export models --judgments qrels --quantiles 2 --out dcm.qrels
+logeval export models --judgments qrels --out dcm.qrels
 """
 
 
@@ -84,18 +84,16 @@ def estimators():
 
 
 def policies():
-    """The table of policies: those of a file that share a paper have one row."""
-    yield "| policy | paper | kernel | pseudocode | parameters |\n|---|---|---|---|---|"
-    found = {}
-    for name, cls in POLICIES.items():
-        file = cls.__module__.removeprefix("logeval.").replace(".", "/") + ".py"
-        pseudocode = Path(inspect.getfile(REFERENCES[name])).name if name in REFERENCES else ""
-        given = ", ".join(f"`{key}`" for key in getattr(cls, "PARAMETERS", {}))
-        paper = getattr(cls, "PAPER", "")
-        found.setdefault((paper, file, pseudocode, given), []).append(name)
-    for (paper, file, pseudocode, given), names in found.items():
-        link = f"[{pseudocode}](../tests/references/{pseudocode})" if pseudocode else ""
-        yield f"| {', '.join(names)} | {paper} | `{file}` | {link} | {given} |"
+    """The table of policies, of what stands at the head of each class."""
+    yield "| policy | what it does | paper | parameters | kernel |\n|---|---|---|---|---|"
+    for row in catalogue():
+        name, about = row["policy"], row["about"].replace("``", "`")
+        given = ", ".join(f"`{option}`" for option in row["options"].split(", ") if option)
+        pseudocode = Path(inspect.getfile(REFERENCES[name])).name
+        paper = f"[{row['paper'] or 'pseudocode'}](../tests/references/{pseudocode})"
+        kernel = f"`policies/{Path(inspect.getfile(POLICIES[name])).name}`"
+        cells = (name, about, paper, given, kernel)
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 TABLES = {"replay.md": estimators, "policies.md": policies}

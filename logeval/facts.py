@@ -7,8 +7,9 @@ reads English, and no sentence is stored.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from html import escape
 from typing import Any, Literal
 
 Level = Literal["fine", "caution", "stop"]
@@ -50,6 +51,54 @@ class Fact:
 def worst_first(facts: Iterable[Fact]) -> list[Fact]:
     """Stops, then cautions, then what is fine; each in the order given."""
     return sorted(facts, key=lambda fact: ORDER.index(fact.level))
+
+
+def distinct(facts: Iterable[Fact]) -> list[Fact]:
+    """Each fact once, in the order given."""
+    found: list[Fact] = []
+    for fact in facts:
+        if fact not in found:
+            found.append(fact)
+    return found
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a result says: its conclusion, and what this rests on or is limited by.
+
+    ``notes`` say what was left out of it, as sentences; nothing is decided by them.
+    """
+
+    conclusion: Sequence[Fact]
+    facts: Sequence[Fact] = ()
+    notes: Sequence[str] = ()
+
+    @property
+    def every(self) -> list[Fact]:
+        """The conclusion, then the worst first."""
+        return [*self.conclusion, *worst_first(self.facts)]
+
+    def fact(self, code: str) -> Fact | None:
+        """The first fact of a code."""
+        return next((fact for fact in self.every if fact.code == code), None)
+
+    def records(self) -> list[dict[str, Any]]:
+        """All facts, as JSON has them."""
+        return [fact.record() for fact in self.every]
+
+    def text(self) -> str:
+        """For a person: the conclusion, and what to have in mind."""
+        from logeval.reports.words import filled, paragraphs
+
+        return "\n".join(map(filled, paragraphs(self)))
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        from logeval.reports.words import paragraphs
+
+        return "".join(f"<p>{escape(line)}</p>" for line in paragraphs(self))
 
 
 def _plain(value: Any) -> Any:

@@ -21,16 +21,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import tomli_w
 
 from logeval import __version__
 from logeval.clicks.collection import FittedModels, read_models
 from logeval.clicks.fit import Fit
-from logeval.clicks.models.classes import Classes
-from logeval.clicks.models.model import ClickModel
-from logeval.clicks.models.registry import AUTO, kind_of, members_of, option_names
-from logeval.clicks.quality.scores import PAPERS
+from logeval.clicks.models.registry import option_names
 from logeval.decision.decide import Decide
 from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation.evaluate import Evaluate
@@ -40,14 +36,12 @@ from logeval.features.make import MakeFeatures
 from logeval.log.ingest import Ingest
 from logeval.log.log import Log
 from logeval.log.log import load as load_log
-from logeval.log.queries import GivenQueries, among, several
 from logeval.replay.stages import ReplayEstimate
 from logeval.reports.report import Report
 from logeval.stage import Stage, arguments_of, fits, recipe_keys
 from logeval.storage import files, tables
 from logeval.synthetic.generate import Generate
-from logeval.tracks.fitted import fitted_queries
-from logeval.tracks.registry import TRACKS, home_track
+from logeval.tracks.registry import home_track
 
 # section -> record; in the order in which they run
 STAGES: dict[str, type[Stage[Any]]] = {
@@ -182,45 +176,17 @@ def records(recipe: Recipe, where: str = "") -> dict[str, Stage[Any]]:
 
 
 def check_together(stages: dict[str, Stage[Any]], load: bool = True) -> None:
-    """Policies, models and queries that go together; without ``load`` nothing is imported."""
+    """Policies, tracks and draws that go together; without ``load`` nothing is imported."""
     fit, evaluate = stages["fit-models"], stages["evaluate"]
     assert isinstance(fit, Fit)
     assert isinstance(evaluate, Evaluate)
     home = home_track("features" in stages)
-    specs = in_tracks(evaluate.specs(home, load), evaluate.track, home)
+    in_tracks(evaluate.specs(home, load), evaluate.track, home)
     if evaluate.draws > fit.draws:
         raise LogevalError(
             f"[evaluate] draws={evaluate.draws}: fit-models keeps {fit.draws}; raise its draws, or "
             "ask for fewer"
         )
-    try:
-        names = [*PAPERS] if AUTO in fit.models else fit.models
-        examples = [(name, "1", _example(name)) for name in names]
-        fitted = fitted_queries(examples, reward=evaluate.reward)
-        for track in {str(spec.track) for spec in specs}:
-            TRACKS[track].usable(fitted)
-    except LogevalError as error:
-        raise LogevalError(f"[evaluate] {error}") from None
-    known, asked = (_parts(queries) for queries in (fit.queries, evaluate.queries))
-    if not all("@" in query for query in known):  # all regions of some; or names, that may be any
-        return
-    if unknown := [query for query in asked if known and not among(query, known)]:
-        raise unknown_names("query among those that are fitted", unknown, known)
-
-
-def _parts(queries: GivenQueries) -> list[str]:
-    texts = [] if queries is None else several(queries)
-    return [part.strip() for text in texts for part in str(text).split(",") if part.strip()]
-
-
-def _example(name: str) -> ClickModel:
-    """A small model of that kind: what the tracks say to it, they will say to the fitted one."""
-    if members := [_example(member) for member in members_of(name)]:
-        return Classes.of(np.full(len(members), 1 / len(members)), members)
-    shapes = {"item": (2,), "position": (2,), "transition": (2, 3), "scalar": ()}
-    kind = kind_of(name)
-    values: Any = {p.field: np.full(shapes[p.kind], 0.5) for p in kind.PARAMETERS}
-    return kind(items=np.arange(2), K=2, **values)
 
 
 def run(recipe: Recipe, *, dry_run: bool = False, quiet: bool = False) -> list[Step]:

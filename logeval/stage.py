@@ -139,16 +139,7 @@ class Stage(Generic[R]):
     @classmethod
     def of(cls, *given: Any, **named: Any) -> Self:
         """The record of what users give; names of options (``option_names``) go there."""
-        every = dataclasses.fields(cls)  # type: ignore[arg-type]
-        known = [f.name for f in every]
-        first = [f.name for f in every if not f.kw_only]
-        if len(given) > len(first):
-            raise LogevalError(
-                f"{cls.NAME}: takes {' and '.join(first)} without their names; write the others "
-                f"with them, as {known[len(first)]}=..."
-            )
-        if twice := [name for name in first[: len(given)] if name in named]:
-            raise LogevalError(f"{twice[0]} is given twice")
+        known = inspect.signature(cls).parameters
         own = {name: named.pop(name) for name in list(named) if name not in known}
         if own:
             options = cls.option_names()
@@ -156,9 +147,10 @@ class Stage(Generic[R]):
                 raise unknown_names(f"argument of {cls.NAME}", unknown, [*known, *options])
             texts = {name: str(value) for name, value in own.items()}
             named["options"] = {**(named.get("options") or {}), **texts}
-        needed = [f.name for f in every if _has_no_default(f)]
-        if missing := [name for name in needed[len(given) :] if name not in named]:
-            raise LogevalError(f"{missing[0]} is missing")
+        try:
+            inspect.signature(cls).bind(*given, **named)
+        except TypeError as error:  # one is missing, or given twice
+            raise LogevalError(f"{cls.NAME}: {error}") from None
         return cls(*given, **named)
 
     @classmethod
@@ -361,10 +353,6 @@ def arguments_of(record: Any) -> list[tuple[str, Any, Arg]]:
         found.append((each.name, hint, args[-1] if args else Arg("", "running")))
     record._ARGUMENTS = found
     return found
-
-
-def _has_no_default(field: "dataclasses.Field[Any]") -> bool:
-    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 
 def plain(value: Any) -> Any:

@@ -16,7 +16,6 @@ from logeval.log.log import load
 from reproduction import page
 from reproduction.data import experiments, named
 from reproduction.run import NEEDS_LOG, Asked, Outcome, run_all, run_one
-from reproduction.verdicts import row_of, verdict_of
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -30,10 +29,9 @@ def main(arguments: list[str] | None = None) -> None:
     except LogevalError as error:
         sys.exit(f"error: {error}")
     if given.json:
-        rows = [row_of(one) | {"experiment": o.name} for o in outcomes for one in o.judged]
-        print(json.dumps(rows))
+        print(json.dumps([row for outcome in outcomes for row in page.rows_of(outcome)]))
     for one in () if given.json else outcomes:
-        _show("\n\n".join([*page.section(one), f"verdict: {verdict_of(one.judged)}"]))
+        _show("\n\n".join(page.section(one)))
     if given.write:
         page.write(outcomes)
 

@@ -7,7 +7,7 @@ call of ``evaluate``; parts of one name share their runs) and ``[[experiment.cla
 - ``each`` has lists: what has it is there once for every choice. A table in a list sets its keys,
   and those that a claim has (published, stderr, ...) are taken over.
 - ``measure`` is a function of ``measures.py`` with its arguments. ``for`` (lists, as in ``each``)
-  makes several cases of it, which are called ``case``: the claim holds when each of them does.
+  makes several cases of it: the claim holds when each of them does.
 - ``published`` (with ``stderr``) is a number to be met, ``low`` and ``high`` bound what words may
   mean; ``factor`` has all three, and ``power`` = [b, k] is b^k, half a power more or less allowed.
 - ``parts_of`` takes the parts of another experiment.
@@ -36,7 +36,6 @@ VARIABLE = re.compile(r"\{(\w+)(!n)?\}")
 
 Words = Mapping[str, Any]
 Measure = list[Any]  # a function of measures.py by name, and its arguments
-Cases = Mapping[str, Measure]  # by name; the only one has none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +54,6 @@ class Part:
     features: Mapping[str, Any] | None = None
     policies: tuple[str, ...] = ()  # none: only the models are of interest
     runs: int | None = None  # where it is not the experiment's
-    title: str = ""
 
     @property
     def names(self) -> dict[str, str]:
@@ -78,7 +76,7 @@ class Claim:
 
     text: str
     place: str  # where it is said
-    cases: Cases
+    cases: tuple[Measure, ...]
     published: float | None = None
     stderr: float = 0.0  # the published one
     low: float | None = None
@@ -121,7 +119,6 @@ class Experiment:
     seconds: float  # of one core, at full size
     parts: tuple[Part, ...]
     claims: tuple[Claim, ...]
-    figure: Mapping[str, Any]  # a function of figures.py (draw) and its arguments
 
     @property
     def needs_log(self) -> bool:
@@ -180,7 +177,7 @@ def _part(table: Words, words: Words) -> Part:
 
 
 TAKEN = {"published", "stderr", "reason", "place"}
-OWN = {"each", "for", "case", "measure", "factor", "power", "relative_stderr"}
+OWN = {"each", "for", "measure", "factor", "power", "relative_stderr"}
 
 
 def _claim(table: Words, words: Words, places: tuple[str, str]) -> Claim:
@@ -193,14 +190,8 @@ def _claim(table: Words, words: Words, places: tuple[str, str]) -> Claim:
         filled |= {"published": base**k, "low": base ** (k - 0.5), "high": base ** (k + 0.5)}
     if "relative_stderr" in table:
         filled["stderr"] = table["relative_stderr"] * filled["published"]
-    return Claim(**filled, cases=_cases(table, words))
-
-
-def _cases(table: Words, words: Words) -> Cases:
-    return {
-        _filled(table.get("case", ""), own): _filled(table["measure"], own)
-        for own, _ in _each(table, words, "for")
-    }
+    cases = tuple(_filled(table["measure"], own) for own, _ in _each(table, words, "for"))
+    return Claim(**filled, cases=cases)
 
 
 def _each(table: Words, words: Words, key: str = "each") -> Iterator[tuple[Words, Words]]:

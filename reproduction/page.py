@@ -9,22 +9,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from logeval.reports.figures.canvas import save_figure, styled
 from logeval.running.words import rounded
 from logeval.storage import files
 from reproduction.data import Claim, Experiment, named
-from reproduction.figures import figure_of
 from reproduction.measures import with_error
 from reproduction.run import Outcome
-from reproduction.verdicts import (
-    AGREES,
-    BY,
-    NOT,
-    REPRODUCED,
-    SHORTER,
-    UNDECIDED,
-    Judged,
-)
+from reproduction.verdicts import AGREES, BY, NOT, REPRODUCED, SHORTER, UNDECIDED, Judged
 
 INTRODUCTION = """\
 # The papers, reproduced
@@ -37,7 +27,7 @@ reproduced* when it lies outside, otherwise it *cannot be told*. A claim about s
 hold in each; the hardest is shown. Numbers of independent programs, which nobody published, *agree*
 or not. Where there are several logs, ours and the verdicts stand in this order: {logs}.
 """
-COLUMNS = ["experiment", "claim", "published", "ours", "verdict"]
+COLUMNS = ["claim", "published", "ours", "verdict"]
 LISTED = ["experiment", "place", "needs", "steps", "runs", "minutes"]
 RESULTS = Path(__file__).with_name("results.csv")
 PAGE = Path(__file__).parents[1] / "docs" / "reproduction.md"
@@ -102,56 +92,37 @@ def page(rows: Sequence[Mapping[str, str]]) -> str:
     ]
     blocks.append(table(["paper", *COUNTED], counted) + "\n")
     for paper, of in papers.items():
-        blocks += [f"## {paper}\n", table(COLUMNS, _merged(of)) + "\n"]
+        blocks.append(f"## {paper}\n")
+        for name in dict.fromkeys(r["experiment"] for r in of if r["verdict"] != NOT_RUN):
+            own = [r for r in of if r["experiment"] == name]
+            blocks.append(f"**{name}** ({named(name).place})\n\n{table(COLUMNS, _merged(own))}\n")
         reasons: dict[str, list[str]] = {}
         for one in of:
             if one["reason"]:
                 reasons.setdefault(one["reason"], []).append(one["experiment"])
         blocks += [f"- {', '.join(dict.fromkeys(who))}: {why}." for why, who in reasons.items()]
-        files_ = [f"[{p.stem}](reproduction/{p.name})" for p in _figures(of)]
-        blocks.append(("\n" if reasons else "") + f"Figures: {', '.join(files_)}.\n")
-    return "\n".join(blocks)
-
-
-def _figures(rows: Sequence[Mapping[str, str]]) -> list[Path]:
-    names = dict.fromkeys(figure_file(r["experiment"], r["log"]) for r in rows)
-    return [file for file in names if file.exists()]
-
-
-def figure_file(experiment: str, log: str) -> Path:
-    """Where the figure of an experiment lies."""
-    name = f"{experiment}-on-{log}" if log else experiment
-    return PAGE.with_suffix("") / f"{name}.png"
+        blocks += [""] if reasons else []
+    return "\n".join(blocks).rstrip() + "\n"
 
 
 def _merged(rows: Sequence[Mapping[str, str]]) -> list[list[str]]:
     """A line per claim: what the logs gave side by side."""
-    of: dict[tuple[str, ...], list[Mapping[str, str]]] = {}
+    of: dict[tuple[str, str], list[Mapping[str, str]]] = {}
     for one in rows:
         if one["verdict"] != NOT_RUN:
-            of.setdefault((one["experiment"], one["claim"], one["place"]), []).append(one)
-    return [
-        [
-            experiment,
-            f"{claim} [{place}]",
-            some[0]["published"],
-            "; ".join(r["ours"] for r in some),
-            "; ".join(dict.fromkeys(r["verdict"] for r in some))
-            if len({r["verdict"] for r in some}) == 1
-            else "; ".join(r["verdict"] for r in some),
-        ]
-        for (experiment, claim, place), some in of.items()
-    ]
+            of.setdefault((one["claim"], one["place"]), []).append(one)
+    lines = []
+    for (claim, place), some in of.items():
+        verdicts = [r["verdict"] for r in some]
+        told = verdicts[:1] if len(set(verdicts)) == 1 else verdicts
+        ours = "; ".join(r["ours"] for r in some)
+        lines.append([f"{claim} [{place}]", some[0]["published"], ours, "; ".join(told)])
+    return lines
 
 
 def write(outcomes: Sequence[Outcome]) -> None:
-    """Write ``results.csv``, the figures and the page."""
+    """Write ``results.csv`` and the page."""
     rows = [row for outcome in outcomes for row in rows_of(outcome)]
-    for outcome in outcomes:
-        if not outcome.refused:
-            with styled("paper"):
-                figure = figure_file(outcome.experiment.name, outcome.log)
-                save_figure(figure_of(outcome), figure, dpi=60)
     files.write_text(RESULTS, pd.DataFrame(rows).to_csv(index=False))
     files.write_text(PAGE, page(rows))
 

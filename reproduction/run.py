@@ -98,7 +98,7 @@ class Outcome:
         if not parts:
             raise LogevalError(f"{self.name}: there are no runs of {cell}")
         part = max(parts, key=lambda p: p.runs or 0) if where else parts[0]
-        rows = self.runs[part.name].table()
+        rows = self.runs[part.name].to_pandas()
         keep = rows["policy"] == part.names[policy]
         if where in part.problems:
             keep &= rows["simulator"] == where

@@ -13,8 +13,7 @@ What an independent program found is not published: ours agrees with it or diffe
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from scipy.special import stdtrit
 
@@ -42,8 +41,6 @@ class Judged(NamedTuple):
     ours: Measured
     distance: float  # to the number or the nearer bound, in standard errors; nan without them
     verdict: str
-    case: str = ""  # the one that decides, where there are several
-    others: tuple[float, ...] = ()  # the values of the other cases
 
     @property
     def holds(self) -> bool:
@@ -89,11 +86,10 @@ def _quantile(runs: int) -> float:
 def judge_cases(claim: Claim, outcome: Outcome) -> Judged:
     """The verdict on the case that is hardest for the claim, where there are several."""
     found = [
-        judge(claim, measured(outcome, m), same_horizon=outcome.at_full_horizon)._replace(case=name)
-        for name, m in claim.cases.items()
+        judge(claim, measured(outcome, case), same_horizon=outcome.at_full_horizon)
+        for case in claim.cases
     ]
-    worst = max(found, key=_hardness)
-    return worst._replace(others=tuple(one.ours.value for one in found if one is not worst))
+    return max(found, key=_hardness)
 
 
 def _hardness(one: Judged) -> tuple[int, float]:
@@ -108,46 +104,3 @@ def _hardness(one: Judged) -> tuple[int, float]:
 def judged(outcome: Outcome) -> list[Judged]:
     """The verdicts on all claims of an experiment."""
     return [judge_cases(claim, outcome) for claim in outcome.experiment.claims]
-
-
-def verdict_of(found: Sequence[Judged]) -> str:
-    """All claims of an experiment in a word: 5 of 6 reproduced, 1 cannot be told."""
-    claims = [one for one in found if one.claim.judged]
-    if any(one.verdict == SHORTER for one in claims):
-        return SHORTER
-    told = []
-    for published, done in ((True, REPRODUCED), (False, AGREES)):
-        asked = [one.verdict for one in claims if one.claim.is_published == published]
-        if asked:
-            said = done if published else "agree with an independent program"
-            told.append(", ".join([f"{asked.count(done)} of {len(asked)} {said}", *_others(asked)]))
-    return "; ".join(told) or SHOWN
-
-
-def _others(verdicts: list[str]) -> list[str]:
-    """What else there is, counted: 3 differ by at most 9%."""
-    counted = [f"{n} {v}" for v in (NOT, DIFFERS, UNDECIDED) if (n := verdicts.count(v))]
-    near = [int(v.removeprefix(BY).rstrip("%")) for v in verdicts if v.startswith(BY)]
-    return [*([f"{len(near)} differing by at most {max(near)}%"] if near else []), *counted]
-
-
-def row_of(one: Judged) -> dict[str, Any]:
-    """A claim, for programs."""
-    claim, (low, high) = one.claim, one.claim.interval
-    found = {
-        "claim": claim.text,
-        "place": claim.place,
-        "ours": one.ours.value,
-        "stderr": one.ours.stderr,
-        "published": claim.published,
-        "published_stderr": claim.stderr or None,
-        "low": None if claim.is_number else low,
-        "high": None if claim.is_number else high,
-        "standard_errors": one.distance,
-        "verdict": one.verdict,
-        "reason": "" if one.holds else claim.reason,
-        "source": claim.source,
-        "case": one.case,
-    }
-    unknown = (k for k, v in found.items() if isinstance(v, float) and not math.isfinite(v))
-    return found | dict.fromkeys(unknown)

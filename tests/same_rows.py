@@ -14,7 +14,6 @@ not a test: rows may change for a reason, which then belongs into the commit mes
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -46,7 +45,8 @@ def write(folder: Path) -> None:
     for model in ("dbn", "ubm", "ccm", "sdbn", "cm"):
         log = folder / "demo" / "log"
         out = folder / f"models-{model}"
-        _logeval("fit-models", log, "--model", model, "--top-queries", 3, "--out", out)
+        few = ["--top-queries", 3, "--no-verdict"]
+        _logeval("fit-models", log, "--model", model, *few, "--out", out)
         _evaluate(folder / f"runs-{model}", [out], LISTS[3:4] + ENDS, 300)
     _evaluate(folder / "runs-models", [models], LISTS + PAIRS + ENDS, 1000)
     problem = ["--problem", "B_LB(L=16,K=4,p=0.2,gap=0.15,gamma=0.5)"]
@@ -58,16 +58,15 @@ def write(folder: Path) -> None:
     _features(folder)
     _replay(folder)
     for name in EXPERIMENTS:
-        small = ["--horizon", 300, "--runs", 3, "--json", "--quiet"]
-        rows = _run(*REPRODUCE, name, "--log", folder / "demo" / "log", *small)
-        (folder / f"{name}.json").write_text(rows)
+        small = ["--horizon", 300, "--runs", 3, "--quiet", "--out", folder / "experiments" / name]
+        _run(*REPRODUCE, name, "--log", folder / "demo" / "log", *small)
 
 
 def _features(folder: Path) -> None:
     log, out = folder / "demo" / "log", folder / "features"
     _logeval("features", log, "--top-queries", 2, "--items", 20, "--dim", 5, "--out", out)
     models = folder / "models-half"
-    half = ["--model", "dcm", "--top-queries", 2, "--holdout", 0.5]
+    half = ["--model", "dcm", "--top-queries", 2, "--holdout", 0.5, "--no-verdict"]
     _logeval("fit-models", log, *half, "--out", models)
     problem = [models, "--features", out, "--block", 50]
     _evaluate(folder / "runs-features", problem, CONTEXTUAL + ENDS, 300)
@@ -76,17 +75,17 @@ def _features(folder: Path) -> None:
 def _replay(folder: Path) -> None:
     log, few = folder / "demo" / "log", ["--top-queries", 3]
     targets = ["--target", "by-ctr", "--target", "random", "--target", "best:dcm", "--force"]
-    _logeval("replay", "estimate", log, *targets, *few, "--rounds", 50, "--refits", 2,
+    _logeval("replay", "estimate", log, *targets, *few, "--json", "--rounds", 50, "--refits", 2,
              "--positions", 3, "--out", folder / "estimates")  # fmt: skip
-    _logeval("replay", "validate", log, *few, "--positions", "1,3", "--parts", 4,
+    _logeval("replay", "validate", log, *few, "--json", "--positions", "1,3", "--parts", 4,
              "--out", folder / "validation")  # fmt: skip
     policies = ["--policy", "dcmKL-UCB", "--policy", "Random", "--items", 4]
-    _logeval("replay", "policy", log, *few, *policies, "--out", folder / "replays")
+    _logeval("replay", "policy", log, *few, *policies, "--json", "--out", folder / "replays")
 
 
 def _evaluate(out: Path, problem: list[object], policies: list[str], horizon: int) -> None:
     named = [part for policy in policies for part in ("--policy", policy)]
-    size = ["--horizon", horizon, "--runs", 2, "--seed", 3]
+    size = ["--horizon", horizon, "--runs", 2, "--seed", 3, "--json"]  # draws no figures
     _logeval("evaluate", *problem, *named, *size, "--out", out)
 
 
@@ -116,7 +115,7 @@ def _tables(before: Path, after: Path) -> list[tuple[str, pd.DataFrame, pd.DataF
     for old in sorted(before.glob("**/models*.parquet")):
         name = old.relative_to(before)
         found.append((str(name), _parameters(old), _parameters(_same(after, name))))
-    for kind in ("demo/runs", "runs-*"):
+    for kind in ("demo/runs", "runs-*", "experiments"):
         folders = [
             sorted(
                 {f.parent for f in d.glob(f"{kind}/**/runs*.parquet")}
@@ -131,8 +130,6 @@ def _tables(before: Path, after: Path) -> list[tuple[str, pd.DataFrame, pd.DataF
         for old in sorted(before.glob(f"**/{table}*.parquet")):
             name = old.relative_to(before)
             found.append((str(name), _rows(old), _rows(_same(after, name))))
-    for old in sorted(before.glob("*.json")):
-        found.append((old.name, *(_experiment(d / old.name) for d in (before, after))))
     return found
 
 
@@ -141,10 +138,6 @@ def _same(after: Path, name: Path) -> Path:
     table = re.sub(r"-[0-9a-f]{8}$", "", name.stem)
     found = (after / name.parent).glob(f"{table}*.parquet")
     return next(f for f in found if re.fullmatch(rf"{table}(-[0-9a-f]{{8}})?", f.stem))
-
-
-def _experiment(file: Path) -> pd.DataFrame:
-    return pd.DataFrame(json.loads(file.read_text())["rows"]).round(9)
 
 
 def _rows(path: Path) -> pd.DataFrame:

@@ -28,6 +28,8 @@ class Serp:
     serp_id: int = 0
     time: int = field(default=0)
     propensities: list[float] | None = None
+    rewards: list[float | None] | None = None
+    first: int | None = None
 
 
 def write_serps(log: Path, serps: Iterable[Serp], parts: int = 1) -> Path:
@@ -53,6 +55,8 @@ def write_serps(log: Path, serps: Iterable[Serp], parts: int = 1) -> Path:
                 "clicks": s.clicks,
                 "click_times": [0 if c else None for c in s.clicks],
                 "propensities": s.propensities,
+                "rewards": s.rewards,
+                "first": s.first,
             }
             for s in serps[part::parts]
         ]

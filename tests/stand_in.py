@@ -9,16 +9,17 @@ import numpy as np
 
 from logeval.clicks.users.browsing import Browsing
 from logeval.clicks.users.chain import Chain
+from logeval.clicks.users.choice import Choice
 from logeval.tracks.fitted import fitted_queries
 from logeval.tracks.lists import RankingProblem, ranking_problems
 
-NAMES = ("CM", "DCM", "DBN", "CCM", "PBM", "UBM")
+NAMES = ("CM", "DCM", "DBN", "CCM", "PBM", "UBM", "Choice")
 
 
 @dataclass(frozen=True)
 class StandIn:
     name: str
-    users: Chain | Browsing
+    users: Chain | Browsing | Choice
     K: int
 
     @property
@@ -52,8 +53,10 @@ def stand_in(name: str, L: int, K: int, seed: int) -> StandIn:
         users = Chain(w, tau2 * (1 - w) + tau3 * w, one_K, tau1, one_L, 0 * one_K)
     elif name == "PBM":
         users = Browsing(w, np.repeat(v[:, None], K + 1, axis=1))
-    else:
+    elif name == "UBM":
         users = Browsing(w, rng.random((K, K + 1)))
+    else:
+        users = Choice(w, s, rng.random((K, K + 1)), v, rng.random(K), float(rng.random()))
     return StandIn(name, users, K)
 
 

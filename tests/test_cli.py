@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 import logeval
 from logeval.cli import app
 from logeval.storage import tables
+from tests.faults.commands import Command
 from tests.faults.commands import logeval as forked
 
-LOGEVAL = [sys.executable, "-m", "logeval.cli"]
 STAGES = ["generate", "ingest", "describe"]
 
 
@@ -104,17 +104,17 @@ def test_ingest_prints_counts_that_add_up(folder):
 
 
 def test_ingest_reads_standard_input(folder):
-    data = (folder / "log.tsv.gz").read_bytes()
-    done = subprocess.run(
-        [*LOGEVAL, "ingest", "-", "--out", folder / "stdin", "--quiet"], input=data, check=True,
-        capture_output=True,
-    )  # fmt: skip
-    assert done.stderr == b""
+    def piped():
+        os.dup2(os.open(folder / "log.tsv.gz", os.O_RDONLY), 0)
+        sys.stdin = open(0, closefd=False)  # noqa: SIM115
+
+    end = forked("ingest", "-", "--out", folder / "stdin", "--quiet", before=piped)
+    assert end.code == 0, end.said
     assert logeval.load(folder / "stdin").serps().equals(logeval.load(folder / "log").serps())
 
 
 def test_describe_for_people_and_for_programs(folder):
-    assert "CTR by rank" in run("describe", folder / "log").stdout
+    assert "CTR by rank" in run("describe", folder / "log", "--details").stdout
     done = run("describe", folder / "log", "--json", "--top", 3, "--figure", folder / "log.png")
     found = json.loads(done.stdout)
     assert len(found["top_queries"]) == 3
@@ -130,25 +130,16 @@ def test_a_wrong_input_is_one_line_and_exit_code_2(folder):
     assert "query_id=qid" in done.stderr
 
 
-def _said(process):
-    """What a command that was told to stop prints; it does not run on if it does not stop."""
-    try:
-        return process.communicate(timeout=60)[1]
-    finally:
-        process.kill()
-
-
 def test_ctrl_c_leaves_nothing_and_says_so(tmp_path):
-    command = [*LOGEVAL, "generate", str(tmp_path / "big.tsv"), "--sessions", "100000000"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    command = Command("generate", tmp_path / "big.tsv", "--sessions", 100_000_000)
     while not list(tmp_path.glob(".big.tsv.partial")):
-        assert process.poll() is None
+        assert command.poll() is None
         time.sleep(0.01)
     time.sleep(0.3)
-    process.send_signal(signal.SIGINT)
-    err = _said(process)
-    assert process.returncode == 130
-    assert "nothing is left half-written" in err
+    os.kill(command.pid, signal.SIGINT)
+    end = command.wait(60)
+    assert end.code == 130
+    assert "nothing is left half-written" in end.said
     assert not list(tmp_path.iterdir())
 
 
@@ -161,14 +152,14 @@ def large(tmp_path_factory):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_stopped_ingest_leaves_nothing(large, tmp_path, number):
-    command = [*LOGEVAL, "ingest", str(large), "--out", str(tmp_path / "out")]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    command = Command("ingest", large, "--out", tmp_path / "out")
     while not list(tmp_path.glob("out/.logeval.partial/serps/*.parquet")):
-        assert process.poll() is None
+        assert command.poll() is None
         time.sleep(0.002)
-    process.send_signal(number)
-    assert "nothing is left half-written" in _said(process)
-    assert process.returncode == 128 + number
+    os.kill(command.pid, number)
+    end = command.wait(60)
+    assert "nothing is left half-written" in end.said
+    assert end.code == 128 + number
     assert not list(tmp_path.iterdir())
 
 
@@ -192,13 +183,14 @@ def test_paths_that_cannot_be_written_are_named_in_one_line(folder):
 @pytest.mark.parametrize("arguments", [["export", "--help"], ["describe", "log"]])
 def test_output_that_cannot_be_written_is_an_error_in_one_line(arguments, folder):
     """However short it is: what stands in a buffer to the end would be lost without a word."""
-    with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [*LOGEVAL, *arguments], cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True
-        )
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert "No space left on device" in done.stderr
+    end = forked(*[folder / a if a == "log" else a for a in arguments], before=to_a_full_device)
+    assert end.code == 2
+    assert end.said.count("\n") == 1
+    assert "No space left on device" in end.said
+
+
+def to_a_full_device():
+    os.dup2(os.open("/dev/full", os.O_WRONLY), 1)
 
 
 def test_what_to_type_next_is_quoted(tmp_path, folder):
@@ -217,7 +209,17 @@ def test_what_to_type_next_is_quoted(tmp_path, folder):
 
 
 def test_output_cut_short_by_the_reader_is_no_error(folder):
-    command = f"{sys.executable} -m logeval.cli describe {folder / 'log'} --json | head -1"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
-    assert done.stdout == "{\n"
-    assert "Traceback" not in done.stderr
+    read, write = os.pipe()
+
+    def piped():
+        os.dup2(write, 1)
+        os.close(read)
+        sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
+
+    command = Command("describe", folder / "log", "--json", before=piped)
+    os.close(write)
+    first = os.read(read, 2)
+    os.close(read)
+    end = command.wait()
+    assert first == b"{\n", end
+    assert (end.code, end.said) in ((141, ""), (0, "")), "before it is noticed, or after the end"

@@ -27,7 +27,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = [
     "README.md", "docs/synthetic.md", "docs/formats.md", "docs/contextual.md", "docs/earn.md",
     "docs/checking.md", "docs/support.md", "docs/policies.md", "docs/export.md", "docs/drift.md",
-    "docs/users.md", "docs/extend.md",
+    "docs/users.md", "docs/extend.md", "docs/switch.md", "docs/researchers.md",
 ]  # fmt: skip
 TUTORIAL = "docs/tutorial.md"  # its outputs are compared, see below
 GENERATED = {"commands.md", "tables.md", "reproduction.md"}
@@ -65,12 +65,12 @@ def blocks(page, language):
 @pytest.mark.parametrize("page", PAGES)
 def test_the_commands_of_a_page_run_in_their_order(run_in, page):
     run_in("printf 'qid,urls,clicks\\n7,11 12,0 1\\n' > mine.csv")
-    run_in("logeval generate train.gz --sessions 3000 -q")
+    run_in("logeval generate train.gz --sessions 1500 -q")
     run_in(f"cp -r '{ROOT / 'pipelines'}' .")
     run_in("sed -i 's/^horizon = .*/horizon = 300/; s/^runs = .*/runs = 2/' pipelines/*.toml")
     lines = [line for block in blocks(page, "console") for line in block.splitlines()]
     commands = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
-    commands = [re.sub(r"--sessions \d+", "--sessions 2000", command) for command in commands]
+    commands = [re.sub(r"--sessions \d+", "--sessions 800", command) for command in commands]
     programs = blocks(page, "python")
     assert commands or programs
     for command in commands:
@@ -155,7 +155,7 @@ def test_the_readme_of_pypi_has_no_link_that_leads_nowhere(monkeypatch):
     there = hook.for_pypi(readme(), "https://host/me/logeval")
     assert not re.search(relative, there)
     assert "](https://host/me/logeval/raw/main/docs/images/demo-earnings.svg)" in there
-    assert "](https://host/me/logeval/blob/main/docs/simulators.md#real-serps)" in there
+    assert "](https://host/me/logeval/blob/main/docs/evidence.md#real-serps)" in there
 
 
 def readme():

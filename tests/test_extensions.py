@@ -59,7 +59,7 @@ Wrong = mine:Last
 SAID = """
 from logeval.clicks.models.registry import model_of
 from logeval.log.formats.registry import FORMATS
-from logeval.policies.catalogue import catalogue
+from logeval.policies.registry import catalogue
 from logeval.policies.registry import parse_policies
 from logeval.replay.estimators import parse_estimators
 

@@ -58,9 +58,17 @@ def test_the_notebooks_are_there():
     ]
 
 
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("notebooks")
+    found = executed(NOTEBOOKS, folder)
+    assert not list((folder / "work").iterdir()), "they write to their temporary folders only"
+    return found
+
+
 @every_notebook
-def test_its_outputs_are_what_the_code_gives_and_figures_are_explained(path, tmp_path):
-    stored, done = read(path), executed(path, tmp_path)
+def test_its_outputs_are_what_the_code_gives_and_figures_are_explained(path, ran):
+    stored, done = read(path), ran[path]
     remedy = "run: make notebooks"
     for cell, new in zip(code_cells(stored), code_cells(done), strict=True):
         assert cell.execution_count == new.execution_count, remedy
@@ -74,7 +82,6 @@ def test_its_outputs_are_what_the_code_gives_and_figures_are_explained(path, tmp
         assert text.startswith(READING)
         sentences = re.findall(r"\.(?:\s|$)", text.removeprefix(READING))
         assert len(sentences) == 2, text
-    assert not list((tmp_path / "work").iterdir()), "a notebook writes to its temporary folder only"
     assert path.stat().st_size < 250_000, "figures are small"
 
 

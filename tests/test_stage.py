@@ -88,7 +88,7 @@ def test_a_text_where_a_list_is_wanted_is_a_list_of_one():
 
 
 def test_what_is_missing_is_named():
-    with pytest.raises(LogevalError, match="text is missing"):
+    with pytest.raises(LogevalError, match="missing a required argument: 'text'"):
         Count.of(words=["one"])
 
 

@@ -275,7 +275,6 @@ def test_wrong_objects_in_python_are_errors_that_say_what_is_wanted(folder):
         (lambda: logeval.evaluate(models, policies=[object()]), "must be a valid string"),
         (lambda: logeval.evaluate(models, policies=[dict]), "has no method recommend"),
         (lambda: logeval.load(3), "cannot be loaded"),
-        (lambda: logeval.report(logeval.Runs(runs.rows), "x"), "are in memory only"),
     ):
         with pytest.raises(LogevalError, match=message):
             wrong()
@@ -287,19 +286,23 @@ def test_python_takes_names_numbers_and_ids_as_they_are(folder, tmp_path):
     for query in (1, "1", np.int64(1), (1, None)):
         assert np.array_equal(models["PBM", query].items, models["PBM", "1"].items)
     one = logeval.evaluate(models, policies="Random", queries=1, horizon=3, runs=1, quiet=True)
-    assert set(one.table()["query"]) == {"1"}
+    assert set(one.to_pandas()["query"]) == {"1"}
     fitted = logeval.fit_models(folder / "log", "dctr", queries=2, quiet=True)
     assert [str(q) for q in fitted.queries] == ["2"]
     assert "DCTR (counting, 1 queries)" in repr(fitted)
     assert "result pages" in repr(logeval.load(folder / "log"))
     assert repr(runs).startswith("Runs: 2 policies, 3 queries, 2 runs of 20 searches on DCTR, PBM")
+    assert "Random" in str(runs)
     for thing in (models, runs, logeval.load(folder / "log")):
         assert "<table" in thing._repr_html_()
     page = runs.only(["Random"]).report(tmp_path / "report", quiet=True)
     assert "Random" in page.read_text()
-    assert runs.plot_relative("PBM") is not None
+    kept = logeval.evaluate(models, policies="Random", horizon=9, runs=1, quiet=True)
+    for made in (kept.report(tmp_path / "a", quiet=True), logeval.report(kept, tmp_path / "b")):
+        assert "DCTR" in made.read_text()
+    assert runs.plot("relative", simulator="PBM") is not None
     with pytest.raises(LogevalError, match="name the simulator: DCTR, PBM"):
-        runs.plot_relative()
+        runs.plot("relative")
 
 
 @pytest.mark.parametrize("command", ["evaluate", "fit-models"])

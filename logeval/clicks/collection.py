@@ -26,15 +26,14 @@ from logeval.clicks.lists import Lists
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.models.registry import MODELS as MODELS_BY_NAME
 from logeval.clicks.models.registry import model_names, model_of
-from logeval.clicks.rows import check_base, fitted_of_rows, rows_of
-from logeval.errors import LogevalError, printable
+from logeval.errors import LogevalError
 from logeval.log.names import Names
 from logeval.log.queries import GivenQueries, GivenQuery, Query, among
 from logeval.running.arrays import Ints
 from logeval.running.words import joined
 from logeval.storage import files, tables
 from logeval.storage.results import Shown
-from logeval.storage.schemas import MODELS, PARAMETERS, QUERIES
+from logeval.storage.schemas import MODELS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,6 +125,8 @@ class FittedModels(Shown):
 
     def arrow(self) -> pa.Table:
         """The parameters of all models, one row per value."""
+        from logeval.clicks.rows import rows_of  # which takes its time
+
         return pa.concat_tables([rows_of(f) for f in self.fitted.values()])
 
     def query_table(self) -> pa.Table:
@@ -189,8 +190,9 @@ class FittedModels(Shown):
 
     def to_json(self) -> str:
         """The rows of both tables as JSON, nulls left out, and the names of their ids."""
-        found = {"table": "models", "rows": self.arrow(), "queries": self.query_table()}
-        plain = {k: v if isinstance(v, str) else _pylist(v) for k, v in found.items()}
+        arrays = pa.concat_tables([arrays_of(f) for f in self.fitted.values()])
+        tables = {"rows": arrays.select(MODELS.names), "queries": self.query_table()}
+        plain = {"table": "models"} | {name: _pylist(table) for name, table in tables.items()}
         names = self.names.kept()
         return json.dumps(plain | ({"names": names} if names else {}))
 
@@ -261,50 +263,21 @@ def _models_of(folder: Path, manifest: tables.Manifest) -> FittedModels:
 
 
 def models_of_json(text: str, source: str = "the JSON") -> FittedModels:
-    """Models from rows as ``to_json`` writes them.
+    """Models from rows of the table ``models`` as ``to_json`` writes them.
 
-    Needed in each row: model, parameter, value, and of query_id, region_id, item_id, position
-    and previous those that apply. Method and scope default to ``truth`` and ``per-query``. Without
-    ``queries``, a query has the items and positions that its rows speak of. ``names`` are those of
-    ids: {"query": {"0": "running shoes"}}.
+    Needed in each row: model, parameter, value, and query_id and items where they apply. Method and
+    scope default to ``truth`` and ``per-query``. Without ``queries``, a query has the items and
+    positions that its rows speak of. ``names`` are those of ids: {"query": {"0": "running shoes"}}.
     """
+    from logeval.clicks.rows import read_rows
+
+    fitted, names = read_rows(text, source)
     try:
-        given = json.loads(text)
-        given = given if isinstance(given, dict) else {"rows": given}
-        rows = [{"method": "truth", "scope": "per-query", **row} for row in given["rows"]]
-        listed = list(given["queries"]) if "queries" in given else None
-        names = Names.of(given)
-        unknown = {key for row in rows for key in row} - set(PARAMETERS.names)
-        unknown |= {key for row in listed or [] for key in row} - set(QUERIES.names)
-        table = _table(rows, PARAMETERS)
-        queries = None if listed is None else _table(listed, QUERIES)
-    except (
-        ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError,
-        pa.ArrowException,
-    ) as error:  # fmt: skip
-        raise LogevalError(
-            f"{source}: not rows of the models table ({error}); write "
-            '{"rows": [{"model": "DCM", "query_id": 1, "parameter": "termination", '
-            '"position": 1, "value": 0.5}, ...]}'
-        ) from None
-    if unknown:
-        raise LogevalError(
-            f"{source}: unknown columns {printable(sorted(unknown))}; there are "
-            f"{', '.join(PARAMETERS.names)}; of queries, {', '.join(QUERIES.names)}"
-        )
-    fitted = fitted_of_rows(table, queries, source)
-    check_base(fitted, source)
-    found = FittedModels(fitted, names=names)
+        found = FittedModels(fitted, names=Names.of({"names": names}))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise LogevalError(f"{source}: names are not those of ids ({error})") from None
     made_from = {"json": hashlib.sha256(text.encode()).hexdigest()}
     return replace(found, manifest=_manifest_of(found, [made_from]))
-
-
-def _table(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
-    """The rows as Arrow, which would cut fractions off whole numbers."""
-    for name in (f.name for f in schema if pa.types.is_integer(f.type)):
-        if any(isinstance(row.get(name), float) and row[name] % 1 for row in rows):
-            raise ValueError(f"{name} must be a whole number")
-    return pa.Table.from_pylist(rows, schema=schema)
 
 
 def _pylist(table: pa.Table) -> list[dict[str, Any]]:

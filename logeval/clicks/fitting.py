@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from logeval.clicks.estimation.classes.fit import AUTO, fit_classes, in_words
+from logeval.clicks.estimation.classes import AUTO, in_words
 from logeval.clicks.estimation.estimates import ModelEstimate, Options, ParameterEstimate
 from logeval.clicks.estimation.patterns import Counted, FoldedClicks
 from logeval.clicks.fitted import FittedClasses, FittedModel
@@ -40,6 +40,8 @@ def fit_one(
     else:
         fitted = _fitted_classes(name, data, options, keep, found)
         fitted.report["notes"] += about
+    if (empty := expected_empty(data)) is not None:
+        fitted.report["expected_empty"] = empty
     fitted.of(data.queries[0])  # a model of the user's own is checked
     if found is not None:
         pages, other = not isinstance(data, Counted), OTHERS.get(kind.examined_by or "")
@@ -54,7 +56,7 @@ def _fitted_classes(
     name: str, data: FoldedClicks, options: Options, keep: Bools, known: Identified | None
 ) -> FittedClasses:
     """A model with classes of users."""
-    found = fit_classes(kind_of(name), data.in_memory(), options, options.classes)
+    found = kind_of(name).fit_classes(data.in_memory(), options, options.classes)
     parts = tuple(_fitted(name, part, data, options, keep, known) for part in found.parts)
     numbers = (found.share.value > 0).sum(axis=1)
     count = {str(c): int((numbers == c).sum()) for c in np.unique(numbers).tolist()}

@@ -1,21 +1,20 @@
-"""Parameters of click models one by one: as tables for people, as JSON, and from elsewhere.
+"""Fitted click models as JSON, and parameters of click models one by one, as tables for people.
 
-Rows from elsewhere are put in the order that ``rows_of`` has for a model of their queries, items
-and positions, each one checked. They may come without ``queries``: then a query has the items and
-positions that its parameters speak of.
+JSON has the rows of the table ``models``, nulls left out, and of ``queries``. From elsewhere it may
+come without the latter: then a query has the items and positions that its parameters speak of.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from logeval.clicks.disk import (
     NUMBERS,
@@ -24,31 +23,106 @@ from logeval.clicks.disk import (
     arrays_of,
     filled,
     fitted_of,
-    listings,
-    lists_of,
-    places,
 )
-from logeval.clicks.estimation.estimates import ParameterEstimate
-from logeval.clicks.fitted import SCOPES, FittedClasses, FittedModel
+from logeval.clicks.fitted import FittedClasses, FittedModel
 from logeval.clicks.models.registry import classes_in, kind_of, model_names
-from logeval.errors import LogevalError, unknown_names
+from logeval.errors import LogevalError, printable
 from logeval.log.queries import Query
-from logeval.running.arrays import Bools, Floats, Ints
-from logeval.storage.schemas import PARAMETERS
-from logeval.storage.tables import list_column
+from logeval.running.arrays import Ints
+from logeval.storage.schemas import MODELS, PARAMETERS
 
 LONGEST_LIST = 1_000  # positions; a table per pair of positions still fits into memory
 DEFAULT_K = 10  # positions of imported models that have no parameter per position
-NONE = np.iinfo(np.int64).min  # in place of null
-QUERY = ["query_id", "region_id"]
-KEYS = ["class", *QUERY, "item_id", "position", "previous"]
-NEEDS = {  # what the rows of a parameter must name, by its kind
-    "item": "a query of the model and one of its items",
-    "position": "a position of its query, from 1",
-    "transition": "a position of its query, from 1, and the previous click above it (0: none)",
-    "scalar": "a query of the model",
-    "class": "a query of the model and a class",
-}
+EXAMPLE = (
+    '{"rows": [{"model": "DCM", "query_id": 1, "parameter": "attraction", "items": [7, 8], '
+    '"value": [0.5, 0.2]}, {"model": "DCM", "query_id": 1, "parameter": "termination", '
+    '"value": [0.7, 0.4]}]}'
+)
+Kinds = dict[tuple[int | None, str], str]  # what parameters depend on, by class and name
+Probability = Annotated[float, Field(ge=0.0, le=1.0)]
+Amounts = list[Annotated[float, Field(ge=0.0, allow_inf_nan=False)] | None] | None
+Id = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+
+
+class Given(BaseModel):
+    """What a row may have; what else it has is an error."""
+
+    model_config = ConfigDict(extra="forbid", protected_namespaces=())
+
+    model: str
+    query_id: Id | None = None
+    region_id: Id | None = None
+
+    @property
+    def query(self) -> Query | None:
+        """None: of no query."""
+        return None if self.query_id is None else Query(self.query_id, self.region_id)
+
+
+class Row(Given):
+    """A row of the table ``models``."""
+
+    parameter: str
+    value: list[Probability]
+    method: str = "truth"
+    scope: Literal["partial", "per-query", "pooled"] = "per-query"
+    number: int | None = Field(None, alias="class")
+    items: list[Id] | None = None
+    unseen: Probability | None = None
+    low: Amounts = None
+    high: Amounts = None
+    observations: Amounts = None
+    raw: Amounts = None
+    prior: list[bool | None] | None = None
+    draws: list[list[Probability]] | None = None
+
+    @model_validator(mode="after")
+    def fits(self) -> Self:
+        """All lists have the length of the values; intervals end where they should."""
+        n, lists = len(self.value), (*NUMBERS, "prior", "draws")
+        if wrong := [f for f in lists if len(getattr(self, f) or self.value) != n]:
+            raise ValueError(f"{wrong[0]} must have as many elements as value, {n}")
+        ends = zip(self.low or [], self.high or [], strict=False)
+        if any(low > high for low, high in ends if low is not None and high is not None):
+            raise ValueError("low must be at most high")
+        return self
+
+    def lists(self) -> dict[str, Any]:
+        """As in the table, where intervals and observations that are not known are null."""
+        unknown = dict.fromkeys(("low", "high", "observations"), [None] * len(self.value))
+        return unknown | self.model_dump(by_alias=True, exclude_none=True)
+
+
+class Listed(Given):
+    """A row of the table ``queries``."""
+
+    query_id: Id
+    positions: Annotated[int, Field(ge=1, le=LONGEST_LIST)]
+    items: list[Id]
+    serps: Annotated[int, Field(ge=0, lt=2**63)] | None = None
+    base: list[Id] | None = None
+    identified: Probability | None = None
+
+    @model_validator(mode="after")
+    def fits(self) -> Self:
+        """No list has an item twice, and the one shown most only those of the query."""
+        for ids in (self.items, self.base or []):
+            if twice := [i for i, n in Counter(ids).items() if n > 1]:
+                raise ValueError(f"item {twice[0]} is twice in a list")
+        if strange := sorted(set(self.base or []) - set(self.items)):
+            raise ValueError(f"item {strange[0]} of base is not one of the items")
+        return self
+
+
+class Rows(BaseModel):
+    """A file of models."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    rows: Annotated[list[Row], Field(min_length=1)]
+    queries: list[Listed] | None = None
+    names: dict[str, dict[str, str]] | None = None
+    table: str = "models"
 
 
 def rows_of(fitted: FittedModel) -> pa.Table:
@@ -59,9 +133,9 @@ def rows_of(fitted: FittedModel) -> pa.Table:
     at = np.arange(len(parent)) - np.repeat(np.cumsum(length) - length, length)
     same = ["model", "method", "scope", "query_id", "region_id", "parameter", "class"]
     columns: dict[str, Any] = {name: arrays[name].take(pa.array(parent)) for name in same}
-    kinds, classes = _kinds(fitted), pc.fill_null(arrays["class"].cast(pa.int64()), NONE)
-    each = zip(classes.to_pylist(), arrays["parameter"].to_pylist(), strict=True)
-    kind = np.array([kinds[key] for key in each])[parent]
+    of = zip(arrays["class"].to_pylist(), arrays["parameter"].to_pylist(), strict=True)
+    kinds = _kinds(fitted.model, len(fitted.classes) * isinstance(fitted, FittedClasses))
+    kind = np.array([kinds[key] for key in of])[parent]
     k, previous = np.tril_indices(int(fitted.positions.max(initial=1)))
     pair, one = kind == "transition", kind == "position"
     place = np.where(pair, at, 0)
@@ -79,16 +153,13 @@ def rows_of(fitted: FittedModel) -> pa.Table:
     return pa.concat_tables(filled(part, PARAMETERS) for part in (columns, unseen))
 
 
-def _kinds(fitted: FittedModel) -> dict[tuple[int, str], str]:
-    """What the parameters of each class depend on; class ``NONE`` where users do not differ."""
-    if not isinstance(fitted, FittedClasses):
-        return {(NONE, p.name): p.kind for p in fitted.kind.PARAMETERS}
-    of_class = {
-        (c, name): kind
-        for c, part in enumerate(fitted.parts, 1)
-        for (_, name), kind in _kinds(part).items()
-    }
-    return of_class | {(NONE, SHARE): "class"}
+def _kinds(name: str, C: int) -> Kinds:
+    """What the parameters of each of C classes depend on; C = 0: users do not differ."""
+    if not C:
+        return {(None, p.name): p.kind for p in kind_of(name).PARAMETERS}
+    kinds = enumerate(classes_in(name, C), 1)
+    found: Kinds = {(c, p.name): p.kind for c, kind in kinds for p in kind_of(kind).PARAMETERS}
+    return found | {(None, SHARE): "class"}
 
 
 def _flat(lists: pa.ChunkedArray, length: Ints) -> pa.ChunkedArray:
@@ -100,246 +171,123 @@ def _flat(lists: pa.ChunkedArray, length: Ints) -> pa.ChunkedArray:
 # -- from elsewhere ---------------------------------------------------------------------------
 
 
-def fitted_of_rows(rows: pa.Table, queries: pa.Table | None, source: str) -> dict[str, FittedModel]:
-    """The fitted models of rows, and of a queries table where there is one."""
-    frame, draws = _frame(rows, source), _draws(rows["draws"], source)
-    listed = {}
-    if queries is not None:
-        names = pa.array(_canonical(queries["model"]), pa.string())
-        listed = listings(queries.set_column(0, queries.schema.field("model"), names))
-    if without := [name for name in listed if name not in frame["model"].unique()]:
-        raise LogevalError(f"{source}: {without[0]} has queries, but no parameters")
-    found = {}
-    for model, mine in frame.groupby("model", sort=False):
-        name, label = str(model), f"{source}: {model}"
-        if queries is None and (mine["query_id"] == NONE).all():
-            raise LogevalError(f"{label} has no query; give its rows a query_id")
-        listing = _spoken_of(mine) if queries is None else listed[name]
-        found[name] = _fitted(name, mine, draws, listing, label)
+def read_rows(text: str, source: str) -> tuple[dict[str, FittedModel], dict[str, dict[str, str]]]:
+    """The fitted models of a text, and the names of their ids."""
+    try:
+        given = json.loads(text)
+        found = Rows.model_validate({"rows": given} if isinstance(given, list) else given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = printable([".".join(map(str, first["loc"]))])
+        raise LogevalError(
+            f"{source}: not rows of the models table ({place}: {first['msg']}); write {EXAMPLE}"
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise LogevalError(
+            f"{source}: not rows of the models table ({error}); write {EXAMPLE}"
+        ) from None
+    every = [one.model for one in [*found.rows, *(found.queries or [])]]
+    model_names(every)  # all unknown ones in one message
+    name_of = {name: model_names([name])[0] for name in every}
+    rows, listed = (_by_name(x, name_of) for x in (found.rows, found.queries or []))
+    if found.queries is not None and (wrong := sorted(set(rows) ^ set(listed))):
+        raise LogevalError(f"{source}: {wrong[0]} has queries, but no parameters, or the reverse")
+    own: dict[str, Any] = dict.fromkeys(rows) if found.queries is None else listed
+    models = {name: _fitted(name, rows[name], own[name], f"{source}: {name}") for name in rows}
+    return models, found.names or {}
+
+
+def _by_name(given: Any, name_of: dict[str, str]) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for one in given:
+        found.setdefault(name_of[one.model], []).append(one)
     return found
 
 
-def _frame(rows: pa.Table, source: str) -> pd.DataFrame:
-    """The rows with ``NONE`` in place of nulls in their keys."""
-    if not rows.num_rows:
-        raise LogevalError(f"{source}: there are no rows, so no models")
-    for name in ("model", "parameter"):
-        missing = pc.is_null(rows[name]).to_numpy()
-        if missing.any():
-            raise LogevalError(f"{source}: row {int(missing.argmax()) + 1} has no {name}")
-    frame = _keys_of(rows).assign(
-        model=_canonical(rows["model"]), prior=rows["prior"].cast(pa.float64()).to_numpy()
-    )
-    for name in ("method", "scope", *NUMBERS):
-        frame[name] = rows[name].to_numpy()
-    if len(bad := frame[~frame["value"].between(0.0, 1.0)]):
-        row = bad.iloc[0]
-        raise LogevalError(
-            f"{source}: {row['parameter']} = {row['value']} of {row['model']} is not a probability"
-        )
-    for name in NUMBERS[1:]:
-        finite = frame[name].between(0.0, np.inf, inclusive="left").to_numpy()
-        needs = "must be a number from 0, or null"
-        _refuse(pc.is_valid(rows[name]).to_numpy() & ~finite, frame, name, needs, source)
-    crossed = (frame["low"] > frame["high"]).to_numpy()
-    _refuse(crossed, frame, "low", "must be at most high; exchange them, or leave both out", source)
-    if scopes := sorted(set(frame["scope"].unique()) - set(SCOPES)):
-        raise unknown_names("scope", scopes, SCOPES)
-    return frame
-
-
-def _refuse(wrong: Bools, frame: pd.DataFrame, name: str, why: str, source: str) -> None:
-    """An error that names the first wrong row."""
-    if wrong.any():
-        at = int(wrong.argmax())
-        row = frame.iloc[at]
-        raise LogevalError(
-            f"{source}: row {at + 1}, {row['parameter']} of {row['model']}: "
-            f"{name} = {row[name]:g} {why}"
-        )
-
-
-def check_base(models: Mapping[str, FittedModel], source: str) -> None:
-    """Refuse lists that no log can have shown, in rows from elsewhere."""
-    for name, fitted in models.items():
-        for q, base in enumerate(fitted.base or []):
-            own, query = fitted.item_ids[fitted.span(q)], fitted.queries[q]
-            items, count = np.unique(base, return_counts=True)
-            for wrong, why in (
-                (items[count > 1], "is twice in it; leave it in once"),
-                (np.setdiff1d(items, own), "has no parameters; add its rows, or leave it out"),
-            ):
-                if len(wrong):
-                    raise LogevalError(
-                        f"{source}: {name}: base of query {query}: item {wrong[0]} {why}"
-                    )
-
-
-def _draws(column: pa.ChunkedArray, source: str) -> Floats:
-    """The draws of each row, (rows, D): as many of every row that has some, nan of the others."""
-    length = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
-    D = int(length.max(initial=0))
-    flat = pc.list_flatten(column).to_numpy()
-    if not np.isin(length, (0, D)).all() or not ((flat >= 0) & (flat <= 1)).all():
-        raise LogevalError(
-            f"{source}: draws are probabilities, and equally many of every row; fit again"
-        )
-    draws = np.full((len(length), D), np.nan)
-    draws[length > 0] = flat.reshape(-1, D) if D else 0.0
-    return draws
-
-
-def _canonical(column: pa.ChunkedArray) -> list[str]:
-    """The models' names as the papers print them."""
-    given = column.to_pylist()
-    distinct = list(dict.fromkeys(given))
-    model_names(distinct)  # all unknown ones in one message
-    name_of = {name: model_names([name])[0] for name in distinct}
-    return [name_of[name] for name in given]
-
-
-def _spoken_of(rows: pd.DataFrame) -> Listing:
+def _spoken_of(rows: list[Row], kinds: Kinds, label: str) -> list[Listed]:
     """The queries, items and positions that parameters speak of."""
-    own = rows[rows["query_id"] != NONE]
-    queries = own[QUERY].drop_duplicates()
-    place = pd.MultiIndex.from_frame(queries)
-    pairs = own.loc[own["item_id"] != NONE, [*QUERY, "item_id"]].drop_duplicates()
-    q = place.get_indexer(pd.MultiIndex.from_frame(pairs[QUERY]))
-    positions = np.full(len(place), max(int(rows["position"].max()), 0) or DEFAULT_K)
-    largest = own[own["position"] != NONE].groupby(QUERY)["position"].max()
-    positions[place.get_indexer(largest.index)] = largest.to_numpy(dtype=np.int64)
-    return Listing(
-        [_query(*row) for row in queries.itertuples(index=False)],
-        positions,
-        np.full(len(place), np.nan),
-        pairs["item_id"].to_numpy(dtype=np.int64)[np.argsort(q, kind="stable")],
-        np.searchsorted(np.sort(q), np.arange(len(place) + 1)),
-    )
-
-
-def _query(query_id: int, region_id: int) -> Query:
-    return Query(int(query_id), None if region_id == NONE else int(region_id))
-
-
-def _fitted(
-    name: str, rows: pd.DataFrame, draws: Floats, listing: Listing, label: str
-) -> FittedModel:
-    """A model of rows: they are put in the places that ``rows_of`` has for such a model."""
-    if len(scopes := sorted(rows["scope"].unique())) > 1:
-        raise LogevalError(f"{label} has rows of scope {' and of scope '.join(scopes)}")
-    if listing.positions.max(initial=1) > LONGEST_LIST or (listing.positions < 1).any():
+    items: dict[Query, list[int]] = {}
+    longest: dict[Query | None, int] = {}
+    for row in rows:
+        if row.query is not None:
+            items[row.query] = items.get(row.query) or row.items or []
+        kind, n = kinds[row.number, row.parameter], len(row.value)
+        if kind in ("position", "transition"):
+            longest[row.query] = n if kind == "position" else int((2 * n) ** 0.5)  # K (K + 1) / 2
+    most = longest.get(None, DEFAULT_K)
+    if max([most, *longest.values()]) > LONGEST_LIST:
         raise LogevalError(f"{label}: lists have at least 1 and at most {LONGEST_LIST:,} positions")
-    _check_once(listing, label)
-    method, C = str(rows["method"].iloc[0]), _number_of_classes(rows, label)
-    empty = _without_values(name, method, scopes[0], listing, C)
-    kinds, given = {p: kind for (_, p), kind in _kinds(empty).items()}, set(rows["parameter"])
-    if unknown := sorted(given.difference(kinds)):
-        names = ", ".join(sorted(kinds))
-        raise LogevalError(f"{label} has no parameter {unknown[0]!r}; it has {names}")
-    if lacking := [p for p in kinds if p not in given]:
-        raise LogevalError(f"{label} lacks its parameter {lacking[0]!r}")
-    arrays, wanted = arrays_of(empty), rows_of(empty).select(["parameter", *KEYS])
-    if scopes[0] != "pooled":  # of queries never seen, as older versions wrote them
-        rows = rows[(rows["query_id"] != NONE) | (rows["parameter"].map(kinds) == "item")]
-    at = _places(rows, wanted, kinds, label)
-    numbers = np.full((wanted.num_rows, len(NUMBERS) + 1), np.nan)
-    numbers[at] = rows[[*NUMBERS, "prior"]]
-    length = pc.list_value_length(arrays["value"]).to_numpy()
-    n, of_items = int(length.sum()), pc.is_valid(arrays["items"]).to_numpy()
-    if (missing := np.isnan(numbers[:n, 0])).any():
-        rows = _keys_of(wanted[:n])[missing]
-        parameter, first = rows["parameter"].iloc[0], _named(rows.iloc[0])
-        raise LogevalError(
-            f"{label} {parameter} is incomplete: {(rows['parameter'] == parameter).sum()} rows are "
-            f"missing, the first is that of {first}"
-        )
-    columns: dict[str, Any] = {name: arrays[name] for name in arrays.column_names}
-    for i, column in enumerate(NUMBERS):
-        columns[column] = lists_of(length, numbers[:n, i])
-    marks = pa.array(numbers[:n, -1], from_pandas=True).cast(pa.bool_())
-    columns["prior"] = lists_of(length, marks)
-    unseen = np.full(len(length), np.nan)
-    unseen[of_items] = numbers[n:, 0]
-    columns["unseen"] = pa.array(unseen)
-    if draws.shape[1]:
-        values = np.full((wanted.num_rows, draws.shape[1]), np.nan)
-        values[at] = draws[rows.index]
-        columns["draws"] = lists_of(length, list_column(values[:n].astype(np.float32)))
-    fitted = fitted_of(filled(columns, arrays.schema), {name: listing}, label)[name]
+    every = {q: longest.get(q, most) for q in items}
+    return [
+        Listed(model="", query_id=q[0], region_id=q[1], positions=every[q], items=own)
+        for q, own in items.items()
+    ]
+
+
+def _fitted(name: str, rows: list[Row], listed: list[Listed] | None, label: str) -> FittedModel:
+    """A model of rows, put in the order of its queries."""
+    C = len({row.number for row in rows} - {None})
+    kinds = _kinds(name, C)
+    if strange := [row for row in rows if (row.number, row.parameter) not in kinds]:
+        names = ", ".join(sorted({p for _, p in kinds}))
+        of = f"class {strange[0].number} " if C else ""
+        raise LogevalError(f"{label} has no parameter {of}{strange[0].parameter!r}; it has {names}")
+    for what, values in (("scope", {r.scope for r in rows}), ("method", {r.method for r in rows})):
+        if len(values) > 1:
+            raise LogevalError(f"{label} has rows of {what} {' and '.join(sorted(values))}")
+    listed = _spoken_of(rows, kinds, label) if listed is None else listed
+    queries: list[Query | None] = [one.query for one in listed]
+    if not queries or len(set(queries)) < len(queries):
+        raise LogevalError(f"{label}: name its queries, each once; {len(queries)} are named")
+    own = {one.query: one.items for one in listed}
+    found: list[dict[str, Any]] = []
+    for (number, parameter), kind in kinds.items():
+        of_all = rows[0].scope == "pooled" and kind not in ("item", "class")
+        wanted: list[Query | None] = [None] if of_all else queries
+        mine = [row for row in rows if (row.number, row.parameter) == (number, parameter)]
+        by_query = {row.query: row for row in mine}
+        if kind == "item":  # of queries never seen
+            same: Any = {"method": rows[0].method, "scope": rows[0].scope, "class": number}
+            rest = Row(model=name, parameter=parameter, value=[], items=[], **same)
+            if by_query.setdefault(None, rest) is rest:
+                mine.append(rest)
+            wanted = [*wanted, None]
+        if len(by_query) < len(mine) or set(by_query) != set(wanted):
+            raise LogevalError(
+                f"{label} {parameter}: there must be one row for each of its queries, "
+                f"{', '.join(map(str, wanted[:5]))}; there are {len(mine)}"
+            )
+        for query in wanted:
+            row = by_query[query]
+            if (row.items or None) != (own.get(query) or None if kind == "item" else None):
+                raise LogevalError(f"{label} {parameter} of query {query}: not of its items")
+            found.append({**row.lists(), "model": name})
+    if len({len(each) for row in found for each in row.get("draws") or []}) > 1:
+        raise LogevalError(f"{label}: draws must be equally many of every value; fit again")
+    table = pa.Table.from_pylist(found, schema=MODELS)
+    fitted = fitted_of(table, {name: _listing(listed)}, label)[name]
     if not isinstance(fitted, FittedClasses):
         return _with_unseen(fitted)
     wrong = np.abs(fitted.estimates[SHARE].value.sum(axis=1) - 1.0) > 1e-6
     if wrong.any():
-        query = listing.queries[int(wrong.argmax())]
+        query = queries[int(wrong.argmax())]
         raise LogevalError(f"{label}: the shares of the classes of query {query} must add up to 1")
     return replace(fitted, parts=tuple(map(_with_unseen, fitted.parts)))
 
 
-def _check_once(listing: Listing, label: str) -> None:
-    """Refuse a query or an item that is listed twice."""
-    item_query = np.repeat(np.arange(len(listing.queries)), np.diff(listing.offsets))
-    pairs = list(zip(item_query.tolist(), listing.item_ids.tolist(), strict=True))
-    for what, listed in (("query {}", listing.queries), ("item {0[1]} of a query", pairs)):
-        if twice := [one for one, count in Counter(listed).items() if count > 1]:
-            raise LogevalError(f"{label}: {what.format(twice[0])} is listed twice")
-
-
-def _number_of_classes(rows: pd.DataFrame, label: str) -> int:
-    """How many classes of users rows have; 0: none."""
-    numbers = sorted(rows["class"].unique())
-    if numbers == [NONE]:
-        return 0
-    if NONE in numbers:
-        raise LogevalError(f"{label}: some rows have a class of users, and others have none")
-    if numbers != list(range(1, len(numbers) + 1)):
-        raise LogevalError(f"{label}: classes are numbered from 1, without gaps")
-    return len(numbers)
-
-
-def _without_values(name: str, method: str, scope: str, listing: Listing, C: int) -> FittedModel:
-    """A model with nan for all of its values, which says where they belong."""
-    same: dict[str, Any] = {"method": method, "scope": scope, **listing._asdict()}
-    Q, parts = len(listing.queries), []
-    kinds = classes_in(name, C) if C else [name]
-    if C and len(kinds) != C:
-        raise LogevalError(f"{name} has {C} classes; its members have {len(kinds)}")
-    for kind in kinds:
-        parameters = kind_of(kind).PARAMETERS
-        shapes = {p.field: places(p, listing, scope).shape for p in parameters}
-        x = {
-            name: ParameterEstimate.known(np.full(shape, np.nan)) for name, shape in shapes.items()
-        }
-        items = [p.field for p in parameters if p.kind == "item"]
-        unseen = {name: np.full(Q, np.nan) for name in items}
-        rest = dict.fromkeys(items, np.nan)
-        parts.append(FittedModel(kind, estimates=x, unseen_items=unseen, unseen_query=rest, **same))
-    if not C:
-        return parts[0]
-    x = {SHARE: ParameterEstimate.known(np.full((Q, C), np.nan))}
-    return FittedClasses(
-        name, estimates=x, unseen_items={}, unseen_query={}, parts=tuple(parts), **same
+def _listing(listed: list[Listed]) -> Listing:
+    items, base = ([np.array(x, dtype=np.int64) for x in lists] for lists in zip(
+        *((one.items, one.base or []) for one in listed), strict=True))  # fmt: skip
+    identified = [one.identified for one in listed]
+    return Listing(
+        [Query(one.query_id, one.region_id) for one in listed],
+        np.array([one.positions for one in listed]),
+        np.array([one.serps for one in listed], dtype=float),
+        np.concatenate(items),
+        np.cumsum([0, *map(len, items)]),
+        base if any(map(len, base)) else None,
+        None if None in identified else np.array(identified, dtype=float),
     )
-
-
-def _places(rows: pd.DataFrame, wanted: pa.Table, kinds: Mapping[str, str], label: str) -> Ints:
-    """Where each row is among those wanted."""
-    index = pd.MultiIndex.from_frame(_keys_of(wanted))
-    at = index.get_indexer(pd.MultiIndex.from_frame(rows[["parameter", *KEYS]]))
-    for wrong, why in (
-        (at < 0, "has no place; it must name {}"),
-        (pd.Series(at).duplicated().to_numpy(), "is there twice"),
-    ):
-        if wrong.any():
-            row = rows[wrong].iloc[0]
-            why = why.format(NEEDS[kinds[row["parameter"]]])
-            raise LogevalError(f"{label} {row['parameter']}: the row of {_named(row)} {why}")
-    return at
-
-
-def _keys_of(table: pa.Table) -> pd.DataFrame:
-    """What rows are of, with ``NONE`` in place of null."""
-    columns = {name: pc.fill_null(table[name].cast(pa.int64()), NONE).to_numpy() for name in KEYS}
-    return pd.DataFrame({"parameter": table["parameter"].to_numpy()} | columns)
 
 
 def _with_unseen(fitted: FittedModel) -> FittedModel:
@@ -351,11 +299,3 @@ def _with_unseen(fitted: FittedModel) -> FittedModel:
         items[name] = np.where(np.isnan(each), mean, each)
         query[name] = mean if np.isnan(rest) else rest
     return replace(fitted, unseen_items=items, unseen_query=query)
-
-
-def _named(row: Any) -> str:
-    """What a row is of."""
-    named = {} if row["query_id"] == NONE else {"query": _query(*row[QUERY])}
-    named |= {name: row[name] for name in KEYS if name not in QUERY and row[name] != NONE}
-    parts = [f"{name.removesuffix('_id')} {value}" for name, value in named.items()]
-    return ", ".join(parts) or "all queries"

@@ -66,7 +66,7 @@ class Fitting(Stage[R]):
     ]
     _: KW_ONLY
     method: Annotated[
-        str | None, Arg("em, mle, guo or counting, for the models that offer it.")
+        str | None, Arg("em, guo (mle) or counting, for the models that offer it.")
     ] = None
     scope: Annotated[
         Literal["partial", "per-query", "pooled"] | None,
@@ -175,6 +175,7 @@ class Fitting(Stage[R]):
 
     def _patterns(self, scheduler: str | None) -> tuple["FoldedClicks", "Patterns | None"]:
         from logeval.clicks.estimation.fold import fold_patterns
+        from logeval.clicks.support.selection import how_to_say
 
         if self.opened.holds != "serps":
             return self._counted(), None
@@ -195,7 +196,8 @@ class Fitting(Stage[R]):
                 f"most was shown {most:,} times"
             )
         if self.holdout is not None and held_out is None:
-            raise LogevalError(f"{where}: holdout={self.holdout} leaves no SERPs to score")
+            why = f"; {how_to_say(self.opened)}" if self.holdout == "random" else ""
+            raise LogevalError(f"{where}: holdout={self.holdout} leaves no SERPs to score{why}")
         return data, held_out
 
     def _counted(self) -> "Counted":
@@ -222,7 +224,7 @@ class Fitting(Stage[R]):
         self, name: str, data: "FoldedClicks", intervals: bool = True, classes: int | None = None
     ) -> "FittedModel":
         """One of the models, fitted to patterns; with so many classes, whatever its name says."""
-        from logeval.clicks.estimation.classes.fit import number_of
+        from logeval.clicks.estimation.classes import number_of
         from logeval.clicks.estimation.estimates import Options
         from logeval.clicks.estimation.priors import check
         from logeval.clicks.fitting import fit_mixture, fit_one

@@ -48,40 +48,28 @@ class Stages(Commands):
         """Run the command."""
         try:
             return super().invoke(ctx)
-        except LogevalError as error:
-            if ctx.params.get("debug"):
-                traceback.print_exc()
-            lines = map(visible, str(error).split("\n"))
-            print("logeval:", "\n".join(lines), file=sys.stderr)
-            sys.exit(2)
-        except MemoryError as error:
-            if ctx.params.get("debug"):
-                traceback.print_exc()
-            what = str(error).partition("\n")[0]
-            print(
-                f"logeval: out of memory{f' ({what})' if what else ''}; use fewer --workers, fewer "
-                "queries, or a machine with more",
-                file=sys.stderr,
-            )
-            sys.exit(2)
-        except OSError as error:
+        except (LogevalError, MemoryError, OSError, UnicodeEncodeError) as error:
             if ctx.params.get("debug"):
                 traceback.print_exc()
             sys.exit(_said(error))
-        except UnicodeEncodeError as error:
-            print(f"logeval: {visible(error.object)}: is not UTF-8; rename it", file=sys.stderr)
-            sys.exit(2)
         except KeyboardInterrupt:
             print("\nlogeval: stopped; nothing is left half-written", file=sys.stderr)
             sys.exit(console.exit_code())
 
 
-def _said(error: OSError) -> int:
+def _said(error: Exception) -> int:
     """The exit code, after a line about the error."""
     if isinstance(error, BrokenPipeError):  # the reader of stdout went away, as `| head`
         sys.stderr.close()
         return 141
-    print(f"logeval: {visible(str(error))}; check the path and the space on it", file=sys.stderr)
+    text = visible(str(error), "\n")
+    if isinstance(error, UnicodeEncodeError):
+        text = f"{visible(error.object)}: is not UTF-8; rename it"
+    elif isinstance(error, MemoryError):
+        text = f"out of memory ({text or 'in Python'}); use fewer --workers, or fewer queries"
+    elif isinstance(error, OSError):
+        text = f"{visible(str(error))}; check the path and the space on it"
+    print(f"logeval: {text}", file=sys.stderr)
     return 2
 
 

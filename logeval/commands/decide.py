@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from logeval.commands.command import command
-from logeval.commands.show import Json
+from logeval.commands.show import Json, print_facts, print_table
 from logeval.decision.decide import Decide
 
 if TYPE_CHECKING:
@@ -22,13 +22,16 @@ def show(
     asked: Decide,
     *,
     why: Annotated[bool, typer.Option("--why", help="The facts behind the answer, too.")] = False,
+    test: Annotated[
+        bool, typer.Option("--test", help="What a test in traffic takes, too.")
+    ] = False,
     as_json: Json = False,
     as_markdown: Annotated[
         bool, typer.Option("--markdown", help="As Markdown, for a chat or a ticket.")
     ] = False,
 ) -> None:
     """The answer in twelve lines, and its page."""
-    from logeval.reports.answer import facts_table, text
+    from logeval.reports.answer import TESTS, rows_of_tests, text
     from logeval.reports.report import report
 
     page = None
@@ -46,6 +49,13 @@ def show(
         return
     print(text(found, as_markdown))
     if why:
-        print(f"\n{facts_table(found.facts)}")
+        print()
+        print_facts(found.facts)
+    if test and found.tests:
+        print()
+        title = f"Tests of {found.policy} against today's ranker (power 80%, two-sided at 5%)"
+        print_table(title, TESTS, rows_of_tests(found))
     if page is not None:
-        print(f"More   {page}{'' if why else '   --why'}")
+        asked_for = {"--why": why, "--test": test or not found.tests}
+        more = "".join(f"   {option}" for option, given in asked_for.items() if not given)
+        print(f"More   {page}{more}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,17 +14,18 @@ from logeval.commands.app import app
 from logeval.commands.command import command
 from logeval.commands.show import (
     Csv,
+    Details,
     Json,
     Latex,
     latex_table,
+    print_answer,
     print_for_programs,
     print_frame,
+    print_notes,
     print_table,
-    wrapped,
 )
 from logeval.errors import unknown_names
 from logeval.evaluation.evaluate import Evaluate, track_names
-from logeval.running.words import p_cell, with_interval
 
 if TYPE_CHECKING:
     from logeval.evaluation.results import Runs
@@ -43,7 +43,7 @@ def policies(
 
     Example: logeval policies --track ranking
     """
-    from logeval.policies.catalogue import catalogue
+    from logeval.policies.registry import catalogue
     from logeval.tracks.registry import TRACKS
 
     if track is not None and track not in TRACKS:
@@ -56,100 +56,62 @@ def policies(
     print_table("policies", columns, [[row[c] for c in columns] for row in rows])
 
 
-@command(Evaluate, figures=["regret.pdf", "variance.pdf", "relative.pdf"])
+@command(Evaluate, figures=["regret.pdf", "relative.pdf"])
 def show(
     runs: Runs,
     asked: Evaluate,
     *,
+    details: Details = False,
     as_json: Json = False,
     as_csv: Csv = False,
     as_latex: Latex = False,
 ) -> None:
-    """Regret, the verdict, and figures beside the table."""
+    """Who loses least, the table, and figures beside it."""
+    from logeval.reports.answers.runs import HEADS, rows_of
     from logeval.reports.figures.canvas import figure_beside
-    from logeval.reports.figures.regret import figure_of, plot_variance, regret_figure
-    from logeval.reports.verdict import verdict
+    from logeval.reports.figures.regret import figure_of, regret_figure
 
-    judged = verdict(runs)
-    if print_for_programs(runs.summary(), as_json, as_csv, verdict=judged.text(), notes=runs.notes):
+    answer = runs.verdict()
+    more = {"facts": answer.records(), "notes": runs.notes}
+    if print_for_programs(runs.summary(), as_json, as_csv, **more):
         return
     if as_latex:
         print(summary_latex(runs))
         return
-    print_summary(runs)
-    table = runs.table()
-    if asked.draws or table["simulator"].nunique() > 1:
-        print_robustness(runs)
-    if table["track"].nunique() > 1:
+    several = len(runs.panels()) > 1
+    rows = [row[not several : -1] for row in rows_of(runs)]
+    heads = ["simulator", *HEADS] if several else HEADS
+    simulator = "" if several else f"{runs.title(runs.panels()[0])}: "
+    title = f"{simulator}regret after {runs.horizon:,} searches; a letter in common: not told apart"
+    print_answer(answer, title, heads, rows, details, 1 + several)
+    tracks = runs.to_pandas()["track"].nunique()
+    if details and tracks > 1:
         print_relative(runs)
-    print(f"{judged.text()}\n")
+    print_notes(runs.notes if details else ())
     if asked.out is None:
         print("nothing is kept; --out FOLDER keeps the runs for plot and report", file=sys.stderr)
         return
     out = Path(asked.out)
     figures: dict[str, Any] = {"regret.pdf": regret_figure(runs)}
-    if asked.draws:
-        figures["variance.pdf"] = plot_variance(runs).figure
-    if table["track"].nunique() > 1:
+    if tracks > 1:
         figures["relative.pdf"] = figure_of(runs, "relative")
-    print(f"table {out / 'runs-*.parquet'}")
     for name, figure in figures.items():
-        print(f"figure {figure_beside(figure, out, name)}")
+        figure_beside(figure, out, name)
+    print(f"{out}: runs-*.parquet, {', '.join(figures)}", file=sys.stderr)
     print(f"more: logeval report {shlex.quote(str(out))} --out report", file=sys.stderr)
 
 
-COLUMNS = ["policy", "regret", "to the best", "p", "of best"]
-
-
-def summary_tables(runs: Runs) -> Iterator[tuple[str, list[tuple[str, ...]], bool]]:
-    """By simulator and track: the title, a row per policy, best first, and whether it is alone.
-
-    That is whether the first that competes is told apart from all others.
-    """
-    from logeval.reports.headline import of_panel
-
-    for panel in runs.panels():
-        part = of_panel(runs.summary(), panel)
-        title = f"{runs.title(panel)}, regret after {runs.horizon:,} searches [95% intervals]"
-        rows: list[tuple[str, ...]] = []
-        for row in part.to_dict("records"):
-            ends = (row["difference"], row["difference_low"], row["difference_high"])
-            behind = with_interval(*ends, "+") if abs(row["difference"]) > 1e-9 else ""
-            regret = with_interval(row["regret"], row["low"], row["high"])
-            share = f"{row['share_of_optimum']:.2%}"
-            rows.append((row["policy"], regret, behind, p_cell(row["p"]), share))
-        yield title, rows, bool(part["in_best_set"].sum() == 1 and part["p"].notna().any())
-
-
-def print_summary(runs: Runs) -> None:
-    """The summary for people."""
-    for title, rows, _ in summary_tables(runs):
-        print_table(title, COLUMNS, rows)
-
-
 def summary_latex(runs: Runs) -> str:
-    """The summary for a paper: the best is bold where it is told apart from all others."""
-    from logeval.evaluation.statistics.summary import is_oracle
+    """The table for a paper, one per simulator: bold is the best that is told from all others."""
+    from logeval.reports.answers.runs import HEADS, rows_of
 
-    texts = []
-    for title, rows, alone in summary_tables(runs):
-        best = next((i for i, row in enumerate(rows) if not is_oracle(row[0])), 0)
-        texts.append(latex_table(title, COLUMNS, rows, [(best, 0), (best, 1)] if alone else []))
+    rows, texts = rows_of(runs), []
+    for title in dict.fromkeys(row.simulator for row in rows):
+        mine = [row for row in rows if row.simulator == title]
+        bold = [(i, j) for i, row in enumerate(mine) if row.alone for j in (0, 1)]
+        about = f"{title}, regret after {runs.horizon:,} searches"
+        texts.append(latex_table(about, HEADS, [row[1:-1] for row in mine], bold))
     return "\n\n".join(texts)
-
-
-def print_robustness(runs: Runs) -> None:
-    """Who is best on how many simulators, and where the variance of regret comes from."""
-    from logeval.evaluation.statistics.robustness import best_text
-
-    print("Would another click model, or other parameters, change the verdict?")
-    for track, part in runs.best().groupby("track"):
-        for line in best_text(part):
-            print(wrapped(f"{track}: {line}"))
-    print()
-    shares = runs.variance().pivot(index=["track", "policy"], columns="source", values="share")
-    shown = shares.map(lambda x: "" if x != x else f"{x:.0%}").reset_index()
-    print_frame("Shares in the variance of mean regret", shown, 2)
 
 
 def print_relative(runs: Runs) -> None:

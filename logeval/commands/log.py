@@ -11,14 +11,16 @@ import typer
 
 from logeval.commands.app import app
 from logeval.commands.command import command
-from logeval.commands.show import Json, print_frame, print_table, wrapped
+from logeval.commands.show import Details, Json, print_answer, print_frame, print_table
+from logeval.facts import Answer, Fact
 from logeval.features.make import MakeFeatures
 from logeval.log.ingest import Ingest
-from logeval.running.words import joined
 from logeval.synthetic.generate import Generate
 
 if TYPE_CHECKING:
+    from logeval.clicks.support.support import Support
     from logeval.features.table import Features
+    from logeval.log.describe import Description
     from logeval.log.log import Log
 
 
@@ -96,12 +98,14 @@ def _first_pages(log: Log) -> Iterator[tuple[str, str, str]]:
 
 
 EXAMINED = ["rank", "examination", "low", "high"]
+QUERIES = ["query", "searches", "items", "lists", "clicks each", "can carry", "exact to"]
 
 
 @app.command(short_help="What a log holds.")
 def describe(
     log: Annotated[Path, typer.Argument(help="An ingested log.")],
     top: Annotated[int, typer.Option(min=1, help="How many of the most frequent queries.")] = 20,
+    details: Details = False,
     as_json: Json = False,
     figure: Annotated[
         Path | None, typer.Option(help="Also draw CTR by rank and the query frequencies here.")
@@ -109,9 +113,9 @@ def describe(
 ) -> None:
     """Show what a log holds, and what can be learned from it.
 
-    Totals, CTR by rank, clicks per SERP, the most frequent queries; which click models they can
-    carry, and how sure their parameters would be. Counts say less: nothing of pages, nor of
-    models that depend on what else was clicked there.
+    The most frequent queries: which click models they can carry, and how exactly the clicks of the
+    best list would be known. Counts say less: nothing of pages, nor of models that depend on what
+    else was clicked there.
 
     Example: logeval describe data/yandex --figure log.png
     """
@@ -124,31 +128,62 @@ def describe(
     if as_json:
         print(json.dumps(found.to_dict() | {"support": supported.to_dict()}, indent=1))
     else:
-        counted = [(name, n) for name, n in found.totals.items() if n is not None]
-        print_table(str(log), ["", "count"], counted)
-        if absent := [name for name, n in found.totals.items() if n is None]:
-            print(f"The log does not say: {joined(absent)}.\n")
-        print_frame("CTR by rank", found.ctr_by_rank)
-        if opened.holds == "serps":
-            print_frame("Clicked results per SERP", found.clicks_per_serp)
-        queries = found.names.shown(found.top_queries, WIDTH)
-        print_frame(f"The {len(queries)} most frequent queries", queries)
-        for sentence in found.sentences:
-            print(wrapped(f"{sentence}."))
-        if len(supported.table):
-            decided = supported.names.shown(supported.table, WIDTH)
-            print_frame("What the clicks on them can decide (docs/support.md)", decided)
-            title = "Examination relative to the first rank, from swaps"
-            if found.ordered:
-                print_frame(title, supported.examination[EXAMINED])
-        for sentence in supported.sentences if found.ordered else []:
-            print(wrapped(f"{sentence}."))
+        absent = [name for name, n in found.totals.items() if n is None]
+        unknown = [Fact("not-in-the-log", more={"names": absent})] if absent else []
+        learned = supported.facts if found.ordered else []
+        notes = [*found.facts, *learned[1:], *unknown]
+        answer = Answer([_holds(found), *learned[:1]], notes)
+        title = f"{log}: the {len(found.top_queries)} most frequent queries"
+        print_answer(answer, title, QUERIES, _queries(found, supported), details)
+        if details:
+            counted = [(name, n) for name, n in found.totals.items() if n is not None]
+            print_table(str(log), ["", "count"], counted)
+            print_frame("CTR by rank", found.ctr_by_rank)
+            if opened.holds == "serps":
+                print_frame("Clicked results per SERP", found.clicks_per_serp)
+            if len(supported.table):
+                decided = supported.names.shown(supported.table, WIDTH)
+                print_frame("What the clicks on them can decide (docs/support.md)", decided)
+                title = "Examination relative to the first rank, from swaps"
+                if found.ordered:
+                    print_frame(title, supported.examination[EXAMINED])
     if figure:
         from logeval.reports.figures.canvas import save_figure
 
         save_figure(found.plot()[0].figure, figure)
         if not as_json:
             print(f"figure   {figure}")
+
+
+def _holds(found: Description) -> Fact:
+    """The size of a log."""
+    totals = found.totals
+    if (serps := totals.get("serps")) is None:
+        return Fact("holds-counts", more=totals)
+    each = float(totals["clicked_results"] or 0) / max(float(serps), 1.0)
+    return Fact("holds", value=each, more=totals)
+
+
+def _queries(found: Description, supported: Support) -> list[list[object]]:
+    """A row per query: what it shows, which models it can carry, how exact its best list is."""
+    from logeval.clicks.support.graph import CARRIES
+    from logeval.clicks.support.support import NEEDY
+    from logeval.log.names import WIDTH
+
+    known = {} if supported.table.empty else supported.table.set_index("query").to_dict("index")
+    queries = found.names.shown(found.top_queries, WIDTH)["query"]
+    rows: list[list[object]] = []
+    for name, row in zip(queries, found.top_queries.to_dict("records"), strict=True):
+        of = known.get(str(row["query"]), {})
+        models = [m for m in NEEDY if of.get(f"share_{m.lower()}", 0.0) >= CARRIES]
+        value = of.get("value", 0.0)
+        exact = f"{of['width_value'] / 2 / value:.0%}" if value else ""
+        serps = row.get("serps", row.get("impressions"))
+        each = row.get("clicks_per_serp", row.get("ctr"))
+        rows.append(
+            [name, serps, row["items"], row.get("lists", ""), each, " ".join(models), exact]
+        )
+    return rows
 
 
 @command(MakeFeatures, short_help="SERPs -> features of items and users.")

@@ -17,9 +17,12 @@ from logeval.commands.app import app
 from logeval.commands.command import command
 from logeval.commands.show import (
     Csv,
+    Details,
     Json,
+    print_answer,
     print_for_programs,
     print_frame,
+    print_notes,
     print_table,
     wrapped,
 )
@@ -46,32 +49,23 @@ def show_fit(
     models: FittedModels,
     asked: Fit,
     *,
+    details: Details = False,
     as_json: Json = False,
     as_csv: Csv = False,
 ) -> None:
-    """A row per model, what the checks say of each, what rests on the prior, and notes."""
-    from logeval.clicks.support.identified import sentence
+    """Which model predicts best, and a row per model."""
+    from logeval.reports.answers.models import FITS, fits, of_fits, remarks
 
-    summary = models.summary()
-    notes = [note for own in summary["notes"] for note in own]
+    answer, summary = of_fits(models), models.summary()
     apart = ["notes", "priors", "checks", "value", "identified", "drift"]
     plain = summary.drop(columns=apart, errors="ignore")
-    checks = {name: fitted.report.get("checks") for name, fitted in models.fitted.items()}
-    verdicts = {name: found["line"] for name, found in checks.items() if found}
-    more = {"out": str(asked.out), "notes": notes, "verdicts": verdicts}
+    more = {"out": str(asked.out), "facts": answer.records(), "notes": remarks(models)}
     if print_for_programs(plain, as_json, as_csv, **more):
         return
-    print_frame(f"Models in {asked.out}", _model_rows(summary))
-    who = [f"{n}: {f.report['who']}" for n, f in models.fitted.items() if "who" in f.report]
-    known = {
-        n: f.report["identified"] for n, f in models.fitted.items() if "identified" in f.report
-    }
-    said = [sentence(name, one, models.names) for name, one in known.items()]
-    said += [f.report["changes"] for f in models.fitted.values() if "changes" in f.report]
-    for line in (*models.manifest.get("chosen", []), *who, *verdicts.values(), *said):
-        print(wrapped(line))
-    for note in notes:
-        print(wrapped(f"note: {note}"), file=sys.stderr)
+    print_answer(answer, f"Models in {asked.out}", FITS, fits(models), details)
+    if details:
+        print_frame("How they were fitted", _model_rows(summary))
+        print_notes(remarks(models))
     own = "".join(
         f" --import {m.report['class']}" for m in models.fitted.values() if "class" in m.report
     )
@@ -143,13 +137,18 @@ def show_checks(
     figures: Annotated[
         Path | None, typer.Option(help="Folder for the figures, one per check.")
     ] = None,
+    details: Details = False,
     as_json: Json = False,
 ) -> None:
-    """The checks, and their figures in a folder."""
+    """Who clicks like the users of the log, and a row per check; figures in a folder."""
     if as_json:
-        print(json.dumps({"verdict": checks.verdict().text(), **checks.rows()}))
+        print(json.dumps(checks.rows()))
     else:
-        _print_checks(checks)
+        title = "How far off, over all queries; * where chance does not explain it"
+        models = list(checks.verdicts)
+        print_answer(checks.verdict(), title, ["check", *models], _check_rows(checks), details)
+        if details or not models:
+            _print_checks(checks)
     if figures is not None:
         from logeval.reports.figures.models import save_check_figures
 
@@ -158,50 +157,46 @@ def show_checks(
         print(f"{figures}: {drawn}", file=sys.stderr)
 
 
+def _check_rows(checks: Checks) -> list[list[str]]:
+    """A row per check, the value of predicted lists first."""
+    from logeval.clicks.quality.value import of_list
+
+    overall = checks.table[checks.table["query"].isna()]
+    slopes = {name: of_list(found) for name, found in checks.slopes.items()}
+    rows = []
+    if any(slopes.values()):
+        rows.append(
+            ["a predicted click is worth", *(_worth(slopes.get(m)) for m in checks.verdicts)]
+        )
+    for check, part in overall.groupby("check", sort=False):
+        mine = part.set_index("model")
+        rows.append([str(check), *(_cell(mine.loc[model]) for model in checks.verdicts)])
+    return rows
+
+
 def _print_checks(checks: Checks) -> None:
+    from logeval.clicks.quality.value import LEVELS
     from logeval.log.names import shortened
 
-    rows = checks.table
-    overall = rows[rows["query"].isna()]
-    if names := list(dict.fromkeys(rows["check"])):
-        print_table(
-            "How far off, over all queries; * where chance does not explain it, - where not judged",
-            ["model", *names],
-            [
-                [model, *(_cell(part.set_index("check").loc[name]) for name in names)]
-                for model, part in overall.groupby("model", sort=False)
-            ],
-        )
+    overall = checks.table[checks.table["query"].isna()]
     wrong = overall[overall["faulted"]]
     columns = ["model", "check", "worst", "observed", "expected", "low", "high", "corrected"]
     if len(wrong):
         shown = wrong[columns].assign(worst=wrong["worst"].map(shortened))
         print_frame("What is faulted, at its worst", shown, 2)
-    if checks.slopes:
-        from logeval.clicks.quality.value import LEVELS
-
-        print_table(
-            "What a predicted click more is worth in the log, list against list (1: as predicted)",
-            ["model", *LEVELS],
-            [
-                [name, *(_worth(one) for one in found)]
-                for name, found in checks.slopes.items()
-                if found
-            ],
-        )
-    if checks.randomised is not None:
-        title = "Fitted to ranked lists, on those in random order: clicks per search, and shares"
-        print_frame(f"{title} of queries, ranks and items within 95% intervals", checks.randomised)
+    if any(checks.slopes.values()):
+        title = "What a predicted click more is worth in the log, list against list"
+        rows = [[name, *map(_worth, found)] for name, found in checks.slopes.items() if found]
+        print_table(title, ["model", *LEVELS], rows)
     if checks.examination is not None:
         title = "Examination relative to the first rank: from swaps, whose intervals hold for users"
         print_frame(f"{title} of a PBM, and fitted", _with_cells(checks.examination))
     if checks.truth is not None:
         print_frame("Beside the truth", checks.truth, 2)
-    print(checks.verdict().text())
 
 
-def _worth(one: Slope) -> str:
-    if one.slope != one.slope:
+def _worth(one: Slope | None) -> str:
+    if one is None or one.slope != one.slope:
         return "-"
     return f"{one.slope:.2f} [{one.low:.2f}, {one.high:.2f}]"
 

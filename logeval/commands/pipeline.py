@@ -9,7 +9,7 @@ import typer
 
 from logeval.commands.app import app
 from logeval.commands.command import Quiet, command, refuse_empty
-from logeval.commands.show import print_table, wrapped
+from logeval.commands.show import print_table
 from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation.evaluate import track_names
 from logeval.reports.report import Report
@@ -26,8 +26,8 @@ def plot(
     what: Annotated[
         str | None,
         typer.Option(
-            help="Of runs: regret (the default), relative (all tracks on one axis), remaining "
-            "(what elimination leaves), cosine (of theta to its estimate); of models: attraction "
+            help="Of runs: regret (the default), relative (all tracks on one axis), cosine (of "
+            "theta to its estimate); of models: attraction "
             "(the default), examination or termination."
         ),
     ] = None,
@@ -163,22 +163,18 @@ def _print_answer(recipe: Recipe, steps: list[Step]) -> Path:
 
 
 def _answer(stages: dict[str, Stage[Any]], out: dict[str, Path]) -> str:
-    """The decision; without one, the verdict on the runs that the recipe asks for.
-
-    There may be others in their folder. And what the log itself says, if the recipe asks for that.
-    """
+    """The decision; without one, what the runs say, and the log itself, where it was asked."""
     from logeval.decision.decision import Decision
 
     if "decide" in out:
         return Decision.read(out["decide"]).text()
     from logeval.evaluation.results import Runs
-    from logeval.replay.estimates import Estimates
-    from logeval.reports.verdict import verdict
+    from logeval.replay.estimate import Estimates
 
     page = stages["report"]
     assert isinstance(page, Report)
-    text = verdict(Runs.load(out["evaluate"]).only(page.policies, page.n_runs)).text()
+    text = Runs.load(out["evaluate"]).only(page.policies, page.n_runs).verdict().text()
     if "replay" not in out:
         return text
-    said = Estimates.read(out["replay"]).verdict().answer
-    return f"{text}\n\n{wrapped(f'Without a simulator, from the log itself: {said}')}"
+    said = Estimates.read(out["replay"]).verdict().text()
+    return f"{text}\n\nWithout a simulator, from the log itself:\n{said}"

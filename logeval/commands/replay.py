@@ -2,77 +2,88 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from logeval.commands.command import command
-from logeval.commands.show import Json, print_for_programs, print_frame
+from logeval.commands.show import Details, Json, print_answer, print_for_programs, print_frame
 from logeval.replay.stages import ReplayEstimate, ReplayPolicy, ReplayValidate
 from logeval.stage import Stage
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from logeval.replay.estimates import Estimates
-    from logeval.replay.replays import PolicyReplay
-    from logeval.replay.validation import Validation
-    from logeval.reports.answers.checks import Answer
+    from logeval.replay.estimate import Estimates
+    from logeval.replay.policy import PolicyReplay
+    from logeval.replay.validate import Validation
 
 
 @command(ReplayEstimate, figures=["estimates.png"])
-def show_estimates(found: Estimates, asked: ReplayEstimate, *, as_json: Json = False) -> None:
-    """The estimates of each target, over all queries and by query."""
-    from logeval.log.names import WIDTH, Names
+def show_estimates(
+    found: Estimates, asked: ReplayEstimate, *, details: Details = False, as_json: Json = False
+) -> None:
+    """A row per target, by the estimator to believe; with details by all of them, and by query."""
+    import pandas as pd
 
-    answer, names = found.verdict().text(), Names.of(found.manifest)
-    if as_json:  # as they are stored, to the last digit
-        table = names.shown(found.table)
-        rows = table.astype(object).where(table.notna(), None)
-        print(json.dumps({"verdict": answer, "rows": rows.to_dict(orient="records")}))
-    else:
-        for name, rows in found.table.groupby("target", sort=False):
-            K = rows["positions"].iloc[0]
+    from logeval.log.names import WIDTH, Names
+    from logeval.reports.answers.replay import TARGETS, targets
+
+    answer, names = found.verdict(), Names.of(found.manifest)
+    if not print_for_programs(names.shown(found.table), as_json, facts=answer.records()):
+        K, placed = found.table["positions"].iloc[0], asked.placed
+        unit = "per placement" if placed else f"at K = {K}"
+        rows = pd.DataFrame(targets(found), columns=TARGETS)
+        rows = rows.loc[:, (rows != "").any()]  # a ranker that is no log has no clicks of its own
+        columns, cells = rows.columns.tolist(), rows.to_numpy().tolist()
+        print_answer(answer, f"Clicks {unit}", columns, cells, details)
+        if found.table["reward"].notna().any():
+            print_frame(f"Second reward {unit}", _rewards(found.overall()), 2)
+        for name, rows in found.table.groupby("target", sort=False) if details else ():
             overall, by_query = (rows[rows["query"].isna() == each] for each in (True, False))
-            print_frame(f"{name}, clicks per SERP at K = {K}", _estimates(overall, False))
+            print_frame(f"{name}, by estimator", _estimates(overall, False))
             print_frame(f"{name}, by query", _estimates(names.shown(by_query, WIDTH), True), 2)
-        print(answer)
     _save(found.plot, asked, "estimates.png")
 
 
 @command(ReplayPolicy, figures=["replays.png"])
-def show_replays(found: PolicyReplay, asked: ReplayPolicy, *, as_json: Json = False) -> None:
+def show_replays(
+    found: PolicyReplay, asked: ReplayPolicy, *, details: Details = False, as_json: Json = False
+) -> None:
     """What each policy earned on the SERPs that it accepted."""
-    summary = found.summary()
-    shown = type(summary)(
-        {
-            "policy": summary["policy"],
-            "clicks per\nsearch": summary["clicks_per_step"],
-            "95% interval": _intervals(summary, "low", "high"),
-            "after\nsearches": summary["common_t"],
-            "accepted": summary["acceptance"].map("{:.1%}".format),
-            "exhausted": summary["exhausted"].map("{:.0%}".format),
-        }
-    )
+    summary, answer = found.summary(), found.verdict()
+    columns: dict[str, Any] = {
+        "policy": summary["policy"],
+        "clicks per\nsearch": summary["clicks_per_step"],
+        "95% interval": _intervals(summary, "low", "high"),
+        "after\nsearches": summary["common_t"],
+        "accepted": summary["acceptance"].map("{:.1%}".format),
+        "exhausted": summary["exhausted"].map("{:.0%}".format),
+    }
     title = f"Clicks per accepted search, over {len(found.covered())} queries"
-    _show(summary if as_json else shown, title, as_json, found.verdict())
+    if not print_for_programs(summary, as_json, facts=answer.records()):
+        rows = zip(*columns.values(), strict=True)
+        print_answer(answer, title, [*columns], rows, details)
     _save(found.plot, asked, "replays.png")
 
 
-@command(ReplayValidate, figures=["validation.png", "clips.png"])
-def show_validation(found: Validation, asked: ReplayValidate, *, as_json: Json = False) -> None:
+@command(ReplayValidate, figures=["validation.png"])
+def show_validation(
+    found: Validation, asked: ReplayValidate, *, details: Details = False, as_json: Json = False
+) -> None:
     """The error of each estimator, and which to use."""
-    from logeval.reports.figures.models import plot_clips
-
-    shown = found.table[found.table["clip"].isna()].drop(columns=["clip"])
-    shown = shown.rename(columns={"positions": "K"})
-    columns = ["K", "estimator", *(c for c in shown.columns if c not in ("K", "estimator"))]
-    title = "Error of the predicted clicks per search (RMSE), the clip chosen on the other parts"
-    frame = found.table if as_json else shown[columns]
-    _show(frame, title, as_json, found.verdict(), keys=2)
+    answer, table = found.verdict(), found.table[found.table["clip"].isna()]
+    title = "Error of the predicted clicks per search (RMSE); floor: what chance alone makes"
+    if not print_for_programs(found.table, as_json, facts=answer.records()):
+        shown = ["positions", "estimator", "rmse", "low", "high", "floor", "support"]
+        slopes = zip(table["slope"], table["slope_low"], table["slope_high"], strict=True)
+        of_lists = ["" if b != b else f"{b:.2f} [{low:.2f}, {high:.2f}]" for b, low, high in slopes]
+        rows = table[shown].assign(slope=of_lists).astype(object).to_numpy().tolist()
+        print_answer(answer, title, ["K", *shown[1:], "slope [95%]"], rows, details, 2)
+        if details:
+            first = ["positions", "estimator"]
+            print_frame("", table[[*first, *(c for c in table if c not in (*first, "clip"))]], 2)
     _save(found.plot, asked, "validation.png")
-    _save(lambda: plot_clips(found), asked, "clips.png")
 
 
 def _estimates(rows: pd.DataFrame, by_query: bool) -> pd.DataFrame:
@@ -84,6 +95,7 @@ def _estimates(rows: pd.DataFrame, by_query: bool) -> pd.DataFrame:
     }
     if rows["truth"].notna().any():
         shown["truth"] = rows["truth"]
+        shown["interval of it"] = _intervals(rows, "truth_low", "truth_high")
     shown |= {
         "to the log": ["" if d != d else f"{d:+.4f}" for d in rows["difference"]],
         "its 95% interval": _intervals(rows, "difference_low", "difference_high"),
@@ -99,16 +111,22 @@ def _estimates(rows: pd.DataFrame, by_query: bool) -> pd.DataFrame:
     return type(rows)(shown)
 
 
+def _rewards(rows: pd.DataFrame) -> pd.DataFrame:
+    return type(rows)(
+        {
+            "target": rows["target"],
+            "estimator": rows["estimator"],
+            "value": rows["reward"],
+            "95% interval": _intervals(rows, "reward_low", "reward_high"),
+            "to the log": ["" if d != d else f"{d:+.4f}" for d in rows["reward_difference"]],
+            "its 95% interval": _intervals(rows, "reward_difference_low", "reward_difference_high"),
+        }
+    )
+
+
 def _intervals(rows: pd.DataFrame, low: str, high: str) -> list[str]:
     pairs = zip(rows[low], rows[high], strict=True)
     return ["" if a != a else f"{a:.4f} .. {b:.4f}" for a, b in pairs]
-
-
-def _show(frame: pd.DataFrame, title: str, as_json: bool, answer: Answer, keys: int = 1) -> None:
-    if print_for_programs(frame, as_json, False, verdict=answer.text()):
-        return
-    print_frame(title, frame, keys)
-    print(answer.text())
 
 
 def _save(plot: Callable[[], Any], asked: Stage[Any], name: str) -> None:

@@ -21,6 +21,8 @@ from logeval.storage.spreadsheets import csv_of
 if TYPE_CHECKING:
     import pandas as pd  # not before a command runs: --help stays quick
 
+    from logeval.facts import Answer, Fact
+
 FOLDED = 14  # a column of texts may be folded down to this, and is not below
 GAP = 2
 WIDTH = 80  # where the terminal does not say otherwise
@@ -39,6 +41,9 @@ Csv = Annotated[bool, typer.Option("--csv", help="CSV, for programs.", callback=
 Latex = Annotated[
     bool, typer.Option("--latex", help="LaTeX (booktabs), for a paper.", callback=_one_format)
 ]
+Details = Annotated[
+    bool, typer.Option("--details", help="The facts behind it, and the other tables, too.")
+]
 Rows = Iterable[Sequence[object]]
 
 
@@ -52,6 +57,41 @@ def print_table(title: str, columns: Sequence[str], rows: Rows, keys: int = 1) -
     if title:
         print(wrapped(title))
     print(f"{table_text(columns, rows, keys)}\n")
+
+
+def print_answer(
+    answer: Answer,
+    title: str,
+    columns: Sequence[str],
+    rows: Rows,
+    details: bool = True,
+    keys: int = 1,
+) -> None:
+    """The conclusion, one table, and whether to believe it; with details the facts behind it."""
+    from logeval.reports import words
+
+    print(f"{wrapped(words.conclusion(answer))}\n")
+    print_table(title, columns, rows, keys)
+    for line in words.rest(answer):
+        print(wrapped(line))
+    if not details:
+        print("More  --details")
+        return
+    print()
+    print_facts(answer.every)
+
+
+def print_notes(notes: Iterable[str]) -> None:
+    """Remarks, one below the other."""
+    for note in notes:
+        print(wrapped(f"- {note}"))
+
+
+def print_facts(facts: Sequence[Fact]) -> None:
+    """The facts, the worst first: what, its value, what it is held against, what to do."""
+    from logeval.reports.answer import FACTS, facts_rows
+
+    print_table("", FACTS, facts_rows(facts))
 
 
 def print_frame(title: str, frame: pd.DataFrame, keys: int = 1) -> None:

@@ -7,7 +7,8 @@ Of draw d of the parameters a policy gains, as a share of what today's ranker ea
 R_dq what it earns in the n_q searches of query q, r_dq what a search of today's ranker earns, b
 the slope of the value check (``choose``). The sum has Student's distribution for one draw more,
 since the truth is one, b a normal one, and their product is computed at even quantiles of both:
-the interval covers the parameters, the policy's luck, and the slope.
+the interval covers the parameters, the policy's luck, and the slope. A loss is taken in full where
+b < 1: that predictions are worth less is no comfort to whom they warn.
 """
 
 from __future__ import annotations
@@ -28,7 +29,16 @@ from logeval.decision import power
 from logeval.decision.choose import Worth, judged, level_of
 from logeval.decision.decision import BEST, TODAY, Choice, Decision, Simulator, TestSize, Verdict
 from logeval.decision.earnings import LOOKS, PIECES, Earned, earned, pieces
-from logeval.decision.world import Shown, Traffic, World, today_of, traffic_of, world_of
+from logeval.decision.world import (
+    Shown,
+    Traffic,
+    World,
+    refuse_counts,
+    size_of,
+    today_of,
+    traffic_of,
+    world_of,
+)  # fmt: skip
 from logeval.errors import LogevalError
 from logeval.facts import Fact, Level
 from logeval.log.queries import Query
@@ -64,7 +74,8 @@ class Gain(NamedTuple):
         D, mean = len(x), float(x.mean())
         error = float(x.std(ddof=1)) * math.sqrt(1.0 + 1.0 / D)
         sums = mean + error * stdtrit(D - 1, EVEN)
-        gains = np.outer(sums, worth.mean + worth.error * ndtri(EVEN))
+        slopes = worth.mean + worth.error * ndtri(EVEN)
+        gains = np.where(sums < 0.0, np.maximum(slopes, 1.0)[:, None], slopes[:, None]) * sums
         low, high = np.quantile(gains, [0.025, 0.975])
         less = float(stdtr(D - 1, -mean / error)) if error > 0.0 else float(mean < 0.0)
         turned = float(ndtr(-worth.mean / worth.error)) if worth.error > 0.0 else 0.0
@@ -91,14 +102,16 @@ class Account(NamedTuple):
 
 def decided(asked: Decide, manifest: Manifest) -> Decision:
     """The answer to what is asked."""
-    models, log = asked.fitted, asked.opened
+    log = asked.opened
+    refuse_counts(log)
+    if (empty := expected_empty(log)) is not None:  # before anything is fitted to it
+        selected = Fact("clicked-only", level="stop", value=empty)
+        return Decision("WAIT", selected.code, None, asked.reward, *size_of(log), 0.0, 0.0,
+                        facts=[selected], manifest=manifest)  # fmt: skip
+    models = asked.fitted
     traffic, shown = _with_rankers(models, traffic_of(log, models, asked.traffic))
     if not shown:
         raise LogevalError(f"{log.title}: has no lists of the fitted results that could be shown")
-    empty = expected_empty(log)
-    if empty is not None:
-        selected = Fact("clicked-only", level="stop", value=empty)
-        return _nothing(asked, manifest, traffic, shown, (), [], selected)
     return answered(asked, models, traffic, shown, log.names.query, manifest)
 
 
@@ -120,6 +133,10 @@ def answered(
     specs, left_out = able(asked.specs())
     worth = Worth.of(level_of(slopes.get(used.name, ()), asked.reward))
     facts += about_simulator(used, worth)
+    for one in simulators:
+        failed = sum(passed is False for passed in one.checks.values())
+        if failed and not one.used:
+            facts.append(Fact("not-used", one.name, value=float(failed), more={"why": one.why}))
     total = float(traffic.searches.sum())
     D = int(np.clip(WORK / (total * max(len(specs), 1)), FEWEST, asked.draws))
     world = world_of(models, used.name, traffic.queries, shown, asked.reward, asked.known, D)
@@ -127,7 +144,7 @@ def answered(
     if D < 2:
         raise LogevalError(
             f"decide: {used.name} was fitted without draws of its parameters, so that nothing is "
-            "known of what the log leaves open; fit it with --draws 20"
+            "known of what the log leaves open; fit it with draws=20"
         )
     orders, said = orders_of(world, traffic)
     facts += said
@@ -147,13 +164,14 @@ def answered(
     choices = rows(accounts, worth, traffic, today, named)
     at_best = Gain.of(best.total[:, -1], worth)
     verdict, reason, policy = rule(choices, at_best)
+    if reason.code == "unclear" and slope_decides(accounts[reason.about].total[:, -1], worth):
+        reason = replace(reason, code="unclear-value")
     choices = with_ties(choices, accounts, policy)
     tests: tuple[TestSize, ...] = ()
     all_gain = None
     if policy is not None:
         chosen = next(spec for spec in specs if spec.name == policy)
-        b = worth.draws(D, asked.seed)
-        tests = tests_of(accounts[policy], b, runs[policy], world, traffic, shown, asked.reward)
+        tests = tests_of(accounts[policy], runs[policy], worth, world, traffic, shown, asked)
         if asked.known is not None:
             all_gain = worth.mean * with_all(asked, models, used, chosen, traffic, shown)
     return Decision(
@@ -275,17 +293,23 @@ def rule(choices: Sequence[Choice], best: Gain) -> tuple[Verdict, Fact, str | No
                     threshold=one.worse)  # fmt: skip
         return "TEST", fact, one.policy
     if all(one.worse > SURE or one.gain_high < LITTLE for one in choices):
-        return "KEEP", Fact("no-gain"), None
+        return "KEEP", Fact("no-gain", threshold=LITTLE), None
     one = choices[0]
     fact = Fact("unclear", one.policy, value=one.gain, low=one.gain_low, high=one.gain_high)
     return "WAIT", fact, one.policy
+
+
+def slope_decides(x: Floats, worth: Worth) -> bool:
+    """Whether more of a gain's error is that of the slope than that of its draws x (D,)."""
+    of_draws = abs(worth.mean) * float(x.std(ddof=1)) * math.sqrt(1.0 + 1.0 / len(x))
+    return abs(float(x.mean())) * worth.error > of_draws
 
 
 def about_traffic(traffic: Traffic) -> list[Fact]:
     """What the answer is about."""
     covered = float(traffic.searches.sum() / traffic.every)
     thin = int((traffic.searches < THIN).sum())
-    facts = [Fact("traffic-covered", value=covered)]
+    facts = [Fact("traffic-covered", value=covered, threshold=float(len(traffic.queries)))]
     if thin:
         of_thin = float(traffic.searches[traffic.searches < THIN].sum() / traffic.searches.sum())
         facts.append(
@@ -325,26 +349,29 @@ def _nothing(
 
 
 def tests_of(
-    one: Account, b: Floats, runs: Earned, world: World, traffic: Traffic, shown: Sequence[Shown],
-    reward: str,
+    one: Account, runs: Earned, worth: Worth, world: World, traffic: Traffic,
+    shown: Sequence[Shown], asked: Decide,
 ) -> tuple[TestSize, ...]:  # fmt: skip
     """What an A/B test and an interleaving of the choice take."""
     n = traffic.searches
     mean = world.today.mean(axis=0)
     second = mean
-    if reward == "clicks":
+    if asked.reward == "clicks":
         mean = np.array([s.ranker.clicks for s in shown])
         error = np.nan_to_num([s.ranker.error for s in shown])
         second = error**2 * (np.array([s.ranker.serps for s in shown]) - 1.0) + mean**2
     total = float(n.sum())
     variance = float(n @ second / total - (n @ mean / total) ** 2)
+    b = worth.draws(len(one.ahead), asked.seed)
     ab = power.ab_test(b[:, None] * one.ahead.sum(axis=1), total, variance, traffic.days)
     lists = [(s.ranker.A, s.ranker.p) for s in shown]
     own = [rows[A] for rows, A in zip(world.known, runs.lists, strict=True)]
     D = slice(power.DRAWS)
     users = [of_query[D] for of_query in world.users]
     at = total * np.array(LOOKS) / PIECES
-    mixed = power.interleaving(users, lists, [one[D] for one in own], at, n, traffic.days)
+    shown_by = [one[D] for one in own]
+    b = worth.draws(len(shown_by[0]), asked.seed)
+    mixed = power.interleaving(users, lists, shown_by, at, n, traffic.days, b)
     return ab, mixed
 
 

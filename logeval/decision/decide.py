@@ -169,8 +169,8 @@ def refuse_models(folder: Path) -> None:
         if made["stage"] == "fit-models":
             log = made.get("log_folder") or "LOG"
             raise LogevalError(
-                f"{folder}: holds fitted models; give their log first, and them with --models: "
-                f"logeval decide {log} --models {folder}"
+                f"{folder}: holds fitted models; give their log first, and them as models: "
+                f"`logeval decide {log} --models {folder}`"
             )
 
 

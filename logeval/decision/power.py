@@ -30,6 +30,7 @@ from scipy.special import ndtr, ndtri
 
 from logeval.clicks.users.browsing import Browsing
 from logeval.clicks.users.chain import Chain
+from logeval.clicks.users.choice import Choice
 from logeval.clicks.users.mixture import Users, classes_of
 from logeval.decision.decision import TestSize
 from logeval.running.arrays import Floats, Ints
@@ -91,10 +92,12 @@ def interleaving(
     at: Floats,
     searches: Floats,
     days: float | None,
+    slopes: Floats,
 ) -> TestSize:
     """From the users, by query and draw, today's lists with their chances, and those of a policy.
 
-    Lists (n, K) and (D, T, K) are of rows of the users' items; T: ``at`` so many searches.
+    Lists (n, K) and (D, T, K) are of rows of the users' items; T: ``at`` so many searches. A
+    predicted difference counts as much as its slope (D,) says.
     """
     share = searches / searches.sum()
     first, second = [], []
@@ -109,6 +112,7 @@ def interleaving(
         second.append(q)
     mean, square = (np.tensordot(share, np.array(x), 1) for x in (first, second))  # (D, T)
     sd = np.sqrt(np.maximum(square - mean**2, 0.0))[:, -1]
+    mean = mean * slopes[:, None]
     t = np.concatenate([[0.0], at])
     so_far = np.concatenate([np.zeros((len(mean), 1)), mean * np.diff(t)], axis=1).cumsum(axis=1)
 
@@ -160,7 +164,11 @@ def credit_moments(users: Users, A: Ints, credit: Floats) -> tuple[Floats, Float
     """E X and E X^2 of each list of rows (n, K) with its credits (n, K)."""
     share, classes = classes_of(users)
     each = [
-        _of_chain(one, A, credit) if isinstance(one, Chain) else _of_browsing(one, A, credit)
+        one.credit_moments(A, credit)
+        if isinstance(one, Choice)
+        else _of_chain(one, A, credit)
+        if isinstance(one, Chain)
+        else _of_browsing(one, A, credit)
         for one in classes
     ]
     first, second = (share @ np.stack(column) for column in zip(*each, strict=True))

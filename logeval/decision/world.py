@@ -37,17 +37,31 @@ class Traffic(NamedTuple):
     days: float | None
 
 
+def refuse_counts(log: Log) -> None:
+    """Raise for a log that does not say which lists were shown."""
+    if log.holds != "serps":
+        raise LogevalError(
+            f"{log.title}: is a table of {log.holds}, which does not say what today's ranker "
+            "shows; decide needs result pages"
+        )
+
+
+def size_of(log: Log) -> tuple[float | None, float, int]:
+    """Days (None where it does not say), searches and queries."""
+    with log.connect() as connection:
+        serps, queries, days = connection.sql(
+            "SELECT count(*), count(DISTINCT (query_id, region_id)), max(day) - min(day) + 1 "
+            "FROM serps WHERE NOT test"
+        ).fetchall()[0]
+    return None if days is None else float(days), float(serps), int(queries)
+
+
 def traffic_of(log: Log, models: FittedModels, periods: float) -> Traffic:
     """The searches of the queries that were fitted, and that the log has lists of."""
     if models.lists is None:
         raise LogevalError(
             "decide: these models have no lists of a log beside them, so that today's ranker is "
             "not known; fit them with `logeval fit-models`"
-        )
-    if log.holds != "serps":
-        raise LogevalError(
-            f"{log.title}: is a table of {log.holds}, which does not say what today's ranker "
-            "shows; decide needs result pages"
         )
     with log.connect() as connection:
         rows = connection.sql(

@@ -71,14 +71,10 @@ class Evaluate(Stage["Runs"]):
     or a class. With ``out`` the runs table is written there as it grows, and the same call goes on
     where an earlier one stopped. The same seed gives the same table.
 
-    With ``known`` policies, best lists and today's ranker share the results that the log showed in
-    that share of a query's searches, or so often: what others would earn is a guess. With
-    ``features`` the queries take turns in blocks of ``block`` rounds; features from the sessions
-    that the models were fitted to are refused unless ``same_log``. With ``draws`` the simulators
-    are that many draws of the models' parameters, each with its own optimum: then intervals hold
-    what the log leaves open about the models, too. With ``drift`` they walk through the periods
-    that the models were fitted by, and regret is against the best list of each moment. With
-    ``corrupt`` and ``delay`` policies hear forged clicks, or late ones; regret is of true ones.
+    With ``draws`` the simulators are that many draws of the models' parameters, each with its own
+    optimum, so that intervals hold what the log leaves open about the models. With ``drift`` they
+    walk through the periods that the models were fitted by, and regret is against the best list of
+    each moment. With ``corrupt`` and ``delay`` policies hear other clicks; regret is of true ones.
     """
 
     models: Annotated[
@@ -160,7 +156,7 @@ class Evaluate(Stage["Runs"]):
 
     def check(self) -> None:
         """Names, numbers, and what goes together; code of the user's is not imported."""
-        from logeval.evaluation.loop import Feedback
+        from logeval.evaluation.feedback import Feedback
         from logeval.evaluation.matching import in_tracks
         from logeval.evaluation.plan import check_runs, checkpoints_of
         from logeval.tracks.registry import TRACKS, home_track

@@ -10,7 +10,7 @@ Which policies run on which problems: those of a track on the problems of the tr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,14 +19,12 @@ import numpy as np
 
 from logeval.clicks.collection import read_models
 from logeval.clicks.drift import changes, which
-from logeval.clicks.fitting import NO_CLICK
-from logeval.clicks.models.dcm import UNSEEN
 from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation.known import only_known
+from logeval.facts import Fact, distinct
 from logeval.policies.registry import PolicySpec, tracks_with_own_classes
 from logeval.policies.shared.options import positions
 from logeval.running.arrays import Ints
-from logeval.running.words import joined, out_of
 from logeval.tracks.fitted import (
     Fitted,
     by_period,
@@ -44,12 +42,15 @@ if TYPE_CHECKING:
 
 
 KNOWN = "known"  # an order that is the simulator's own
-LITTLE = 0.001  # of the optimum: less is not worth a sentence
+LITTLE = 0.001  # of the optimum: less is not said
 CLEARLY = 0.8  # of the loss: an order that loses more than this of it is not advised
 
 
-def order_notes(specs: Sequence[PolicySpec], problems: Sequence[Problem]) -> list[str]:
-    """One note for all policies that assume the same order, with their loss by simulator."""
+def order_facts(specs: Sequence[PolicySpec], problems: Sequence[Problem]) -> list[Fact]:
+    """One fact for all policies that assume the same order, with their loss by simulator.
+
+    Another order is named where all simulators lose clearly less in it.
+    """
     weighted: dict[str, list[Any]] = {}
     for problem in problems:
         if problem.position_weights() is not None:
@@ -60,13 +61,20 @@ def order_notes(specs: Sequence[PolicySpec], problems: Sequence[Problem]) -> lis
         assumes = getattr(spec.cls, "PARAMETERS", {}).get("order") in (str, "descending")
         if assumes and order != KNOWN:
             by_order.setdefault(order, []).append(spec.name)
-    notes = []
+    facts = []
     for order, names in by_order.items():
         losses = {name: loss(mine, order) for name, mine in weighted.items()}
         losses = {name: lost for name, lost in losses.items() if lost > LITTLE}
-        if losses:
-            notes.append(_note(names, losses, {name: weighted[name] for name in losses}))
-    return notes
+        if not losses:
+            continue
+        about, most = ", ".join(names), max(losses.values())
+        facts.append(Fact("order-loses", about, "caution", most, more={"losses": losses}))
+        other = common_order([problem for name in losses for problem in weighted[name]])
+        better = {name: loss(weighted[name], other) for name in losses}
+        if all(better[name] < CLEARLY * losses[name] for name in losses):
+            most = max(better.values())
+            facts.append(Fact("order-better", other, value=most, more={"losses": better}))
+    return facts
 
 
 def loss(problems: Sequence[Any], order: str) -> float:
@@ -91,21 +99,6 @@ def _ranks(weights: Any) -> Ints:
     return np.argsort(np.argsort(-weights, kind="stable"), kind="stable")
 
 
-def _note(names: list[str], losses: dict[str, float], problems: dict[str, list[Any]]) -> str:
-    place, they = ("places", "it loses") if len(names) == 1 else ("place", "they lose")
-    lost = joined([f"{out_of([share])} on {name}" for name, share in losses.items()])
-    text = (
-        f"{joined(names)} {place} items in an order of the positions that is not the best one: "
-        f"even with the right items {they} {lost}"
-    )
-    order = common_order([p for mine in problems.values() for p in mine])
-    better = {name: loss(mine, order) for name, mine in problems.items()}
-    if all(better[name] < CLEARLY * losses[name] for name in losses):
-        less = joined([out_of([share]) for share in better.values()])
-        text += f"; order={order} would lose {less}"
-    return text
-
-
 @dataclass(frozen=True)
 class Simulators:
     """What ``evaluate`` was asked to simulate: synthetic problems, or fitted click models.
@@ -116,7 +109,7 @@ class Simulators:
 
     synthetic: tuple[Problem, ...] = ()
     fitted: Fitted = field(default_factory=Fitted)
-    remarks: tuple[str, ...] = ()  # on the models
+    remarks: tuple[Fact, ...] = ()  # on the models
 
     @property
     def track(self) -> str:
@@ -152,16 +145,16 @@ class Simulators:
                 "identified": self.fitted.unsure.get(name),
                 "draws": draws,
                 "periods": periods,
+                "expected_empty": reports.get(name, {}).get("expected_empty"),
             }
             for name, periods in names.items()
         }
 
-    def notes(self, problems: Sequence[Problem]) -> list[str]:
+    def facts(self, problems: Sequence[Problem]) -> list[Fact]:
         """What the user should know about the models, and about the problems that they make."""
-        note = shortened(self.fitted.queries)
-        of_problems = dict.fromkeys(remark for problem in problems for remark in problem.remarks)
-        first = [one for one in (note, walk(problems)) if one]
-        return [*first, *of_problems, *self.remarks, *unproven(problems)]
+        of_problems = [remark for problem in problems for remark in problem.remarks]
+        found = [*shortened(self.fitted.queries), *walk(problems), *of_problems, *self.remarks]
+        return distinct([*found, *unproven(problems)])
 
 
 def _checks(report: dict[str, Any], changing: bool) -> dict[str, Any] | None:
@@ -169,56 +162,41 @@ def _checks(report: dict[str, Any], changing: bool) -> dict[str, Any] | None:
     found: dict[str, Any] | None = report.get("checks")
     if found is None or not changing or "drift" not in found["faulted"]:
         return found
-    pairs = zip(found["faulted"], found["faults"], strict=True)
-    kept = [pair for pair in pairs if pair[0] != "drift"]
-    return found | {"faulted": [a for a, _ in kept], "faults": [b for _, b in kept]}
+    return found | {"faulted": [check for check in found["faulted"] if check != "drift"]}
 
 
-def walk(problems: Sequence[Problem]) -> str | None:
-    """What to tell the user where the steps walk through periods."""
+def walk(problems: Sequence[Problem]) -> Iterator[Fact]:
+    """Where the steps walk through periods: on how many queries users change."""
     given: list[Any] = [p for p in problems if getattr(p, "later", ())]
     if not given:
-        return None
-    periods = max(len(p.later) + 1 for p in given)
+        return
+    periods = float(max(len(p.later) + 1 for p in given))
     changing = {
         name: [p.changes for p in given if p.simulator == name]
         for name in dict.fromkeys(p.simulator for p in given)
     }
     if not any(map(any, changing.values())):
-        return (
-            f"the log shows no change of users, so that its {periods} periods have the same models "
-            "and this is what evaluate says without --drift"
-        )
-    how = (
-        f"the searches walk through {periods} periods of equal length, and regret is against the "
-        "best list of each moment"
-    )
-    if all(p.query == SYNTHETIC for p in given):
-        return f"users change: {how}"
-    counts = "; ".join(f"{name}: {sum(x)} of {len(x)} queries" for name, x in changing.items())
+        yield Fact("periods-alike", value=periods)
+        return
+    yield Fact("periods", value=periods)
     if any(p.ranker is not None for p in given):
-        how += "; today's ranker mixes the lists of the whole log in each"
-    return (
-        f"users change ({counts}): {how}. The fitted change is cautious, about half of the true "
-        "one in simulations: true users may favour policies that forget more than these do"
-    )
+        yield Fact("ranker-of-all-periods")
+    for name, each in changing.items():
+        if any(p.query != SYNTHETIC for p in given if p.simulator == name):
+            many = float(len(each))
+            yield Fact("users-change", name, "caution", float(sum(each)), threshold=many)
 
 
-def unproven(problems: Sequence[Problem]) -> list[str]:
-    """What to tell the user where the best list was searched for, and not proven to be best."""
-    found = []
+def unproven(problems: Sequence[Problem]) -> Iterator[Fact]:
+    """Where the best list was searched for, and not proven to be best."""
     for simulator in dict.fromkeys(problem.simulator for problem in problems):
         mine = [p for p in problems if p.simulator == simulator]
         gaps = [p.gap for p in mine if not p.proven]
         if gaps:
-            of = "queries" if len({p.query for p in mine}) == len(mine) else "draws of all queries"
-            by = "" if np.isnan(gaps).any() else f" by at most {np.mean(gaps):.2g} per search"
-            found.append(
-                f"{simulator}: the best list was searched for and is not proven to be best for "
-                f"{len(gaps)} of {len(mine)} {of}; regret is against the best one that is known, "
-                f"and may be too small{by}"
-            )
-    return found
+            most = None if np.isnan(gaps).any() else float(np.mean(gaps))
+            code = "best-unproven" if most is None else "best-unproven-by"
+            more = {"problems": len(mine)}
+            yield Fact(code, simulator, "caution", float(len(gaps)), high=most, more=more)
 
 
 def simulators_of(asked: Evaluate) -> Simulators:
@@ -240,7 +218,7 @@ def simulators_of(asked: Evaluate) -> Simulators:
     folder = asked.models if isinstance(asked.models, str | Path) else None
     models: Any = asked.models if folder is None else read_models(folder)
     queries = fitted_queries(models, asked.positions, asked.reward, asked.wanted)
-    left_out: list[str] = []
+    left_out: list[Fact] = []
     if asked.identified:
         queries, left_out = identified_queries(queries, models)
     if asked.draws:
@@ -261,25 +239,20 @@ def simulators_of(asked: Evaluate) -> Simulators:
     )
     reports = [model.report for model in getattr(models, "fitted", {}).values()]
     notes = [note for report in reports for note in report.get("notes", [])]
-    remarks = [note for note in notes if UNSEEN in note or NO_CLICK in note]
+    remarks = [Fact("of-the-models", more={"note": note}) for note in notes]
     if not asked.drift:
-        simulated = dict.fromkeys(f.simulator for f in queries)
         known = getattr(models, "fitted", {})
-        said = [_constant(name, known[name].report) for name in simulated if name in known]
-        remarks += [one for one in said if one]
+        names = [name for name in dict.fromkeys(f.simulator for f in queries) if name in known]
+        remarks += [fact for name in names for fact in _constant(name, known[name].report)]
     return Simulators((), fitted, (*remarks, *left_out))
 
 
-def _constant(name: str, report: dict[str, Any]) -> str | None:
-    """What to tell the user where the users of the log change, and those simulated do not."""
+def _constant(name: str, report: dict[str, Any]) -> Iterator[Fact]:
+    """Where the users of the log change, and those simulated do not."""
     found = report.get("drift")
-    if not found or not changes(found):
-        return None
-    return (
-        f"{name}: the users of the log change over its {len(found['periods'])} periods "
-        f"({which(found)}), and those simulated here do not; "
-        "compare policies that forget with evaluate --drift before choosing one"
-    )
+    if found and changes(found):
+        periods, more = float(len(found["periods"])), {"which": which(found)}
+        yield Fact("log-changes", name, "caution", periods, more=more)
 
 
 def in_tracks(specs: Sequence[PolicySpec], track: str | None, default: str) -> list[PolicySpec]:

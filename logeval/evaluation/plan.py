@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from logeval.errors import LogevalError
-from logeval.evaluation.loop import PLAIN, Feedback, columns_of
+from logeval.evaluation.feedback import PLAIN, Feedback
 from logeval.policies.registry import PolicySpec
-from logeval.running import seeds
-from logeval.running.work import Task, Tick
-from logeval.storage.schemas import PROBLEMS, RUNS
+from logeval.running.work import Task
+from logeval.storage.schemas import PROBLEMS
 from logeval.tracks.keys import ReplicaKey
-from logeval.tracks.registry import TRACKS
 from logeval.tracks.track import Problem
 
 LARGEST_UNIT = 32  # replicas: enough that calls of kernels cost little, few enough to share out
@@ -104,42 +101,6 @@ def key_of(problem: Problem, policy: PolicySpec, run: int) -> ReplicaKey:
     """What a run of a policy on a problem is called."""
     simulator, track, query, draw = problem.key
     return ReplicaKey(simulator, track, policy.name, query, draw, run)
-
-
-def run_unit(unit: Unit, tick: Tick) -> pa.Table:
-    """The rows of a unit in the runs table; ``tick`` hears the list-steps done."""
-    track = TRACKS[unit.problems[0].track]
-    environment = track.environment(unit.problems, unit.replicas, unit.seed)
-    environment.until(unit.checkpoints[-1])
-    replicas = [(unit.problems[q].key, run) for q, run in unit.replicas]
-    R, n = len(replicas), len(unit.checkpoints)
-    measured = columns_of(
-        unit.policy,
-        environment,
-        track.meters,
-        unit.checkpoints,
-        [seeds.generator(unit.seed, "policy", *key.path(run), unit.policy.name)
-         for key, run in replicas],
-        [f"query {key.drawn_query} run {run}" for key, run in replicas],
-        lambda steps: tick(steps * R),
-        lambda policy: unit.feedback.between(policy, environment, unit.seed),
-    )  # fmt: skip
-    columns: dict[str, Any] = {
-        "simulator": [unit.problems[0].simulator] * (R * n),
-        "track": [track.name] * (R * n),
-        "policy": [unit.policy.name] * (R * n),
-        "query": np.repeat([key.query for key, _ in replicas], n),
-        "draw": np.repeat([key.draw for key, _ in replicas], n),
-        "run": np.repeat([run for _, run in replicas], n),
-        **measured,
-    }
-    arrays = [
-        pa.array(columns[f.name], from_pandas=True).cast(f.type)
-        if f.name in columns
-        else pa.nulls(R * n, f.type)
-        for f in RUNS
-    ]
-    return pa.Table.from_arrays(arrays, schema=RUNS)
 
 
 def check_runs(runs: int, each: int) -> None:

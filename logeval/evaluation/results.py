@@ -14,11 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from logeval.errors import LogevalError
-from logeval.evaluation.statistics import intervals, ranker, robustness
+from logeval.evaluation.statistics import intervals
 from logeval.evaluation.statistics import summary as relative
 from logeval.evaluation.statistics.intervals import by_step
-from logeval.evaluation.statistics.summary import cautions, pairs, summary
+from logeval.evaluation.statistics.summary import by_simulator, pairs, summary
 from logeval.evaluation.store import horizon_of, sorted_rows
+from logeval.facts import Fact
 from logeval.log.names import Names
 from logeval.policies.registry import parse_policies
 from logeval.storage import tables
@@ -29,7 +30,7 @@ from logeval.tracks.keys import Panel
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from logeval.reports.verdict import Verdict
+    from logeval.facts import Answer
 
 # what a notebook shows of the summary
 HEADLINE = ["simulator", "track", "policy", "regret", "low", "high", "share_of_optimum", "p"]
@@ -54,7 +55,11 @@ def _once(method: Method) -> Method:
 
 
 class Runs(Shown):
-    """A runs table in memory.
+    """What ``evaluate`` gives: the runs of all policies, on disk or in memory.
+
+    ``summary()`` has a row per policy and ``compare()`` one per pair of policies, both with their
+    intervals; ``plot()`` draws regret over time, ``to_pandas()`` has all rows, ``verdict()`` the
+    answer and ``report()`` its page.
 
     >>> runs = logeval.evaluate(problem="B_LB(L=16,K=4,p=0.2,gap=0.15)",
     ...                         policies=["dcmKL-UCB", "Random"], horizon=1000, runs=5)
@@ -68,13 +73,13 @@ class Runs(Shown):
         seed: int = 0,
         folder: Path | None = None,
         problems: pa.Table | None = None,
-        notes: Sequence[str] = (),
+        facts: Sequence[Fact] = (),
         simulators: Mapping[str, Any] | None = None,
         names: Names | None = None,
     ) -> None:
         self.rows, self.seed, self.folder = sorted_rows(rows), seed, folder
         self.names = names or Names()  # of the queries
-        self.notes = list(notes)  # what the user should know about them
+        self.facts = list(facts)  # what the user should know about them
         # what is known of those that were fitted to a log: checks and number of draws, by name
         ran = set(pc.unique(self.rows["simulator"]).to_pylist())  # a track may leave some out
         self.simulators = {name: about for name, about in (simulators or {}).items() if name in ran}
@@ -89,10 +94,11 @@ class Runs(Shown):
 
     @classmethod
     def _of(cls, folder: Path, manifest: tables.Manifest) -> Runs:
-        seed, notes = manifest["arguments"].get("seed", 0), manifest.get("notes", [])
+        seed = manifest["arguments"].get("seed", 0)
+        facts = [Fact.of(record) for record in manifest.get("facts", [])]
         rows, problems = (tables.table_of(folder, manifest, name) for name in ("runs", "problems"))
         about, names = manifest.get("simulators"), Names.of(manifest)
-        return cls(rows, seed, folder, problems, notes, about, names)
+        return cls(rows, seed, folder, problems, facts, about, names)
 
     def only(self, policies: Sequence[str] | None = None, runs: int | None = None) -> Runs:
         """The runs of some policies, and the first ``runs`` of each."""
@@ -104,10 +110,10 @@ class Runs(Shown):
             rows = rows.filter(pc.is_in(rows["policy"], pa.array(names)))
         if runs is not None:
             rows = rows.filter(pc.less(rows["run"], runs))
-        about = (self._problems, self.notes, self.simulators, self.names)
+        about = (self._problems, self.facts, self.simulators, self.names)
         return Runs(rows, self.seed, self.folder, *about)
 
-    def table(self) -> pd.DataFrame:
+    def to_pandas(self) -> pd.DataFrame:
         """All rows (see ``logeval.storage.schemas.RUNS``)."""
         return self._table.copy()
 
@@ -120,6 +126,13 @@ class Runs(Shown):
         if key not in self._made:
             self._made[key] = make()
         return self._made[key].copy()
+
+    @property
+    def notes(self) -> list[str]:
+        """The facts in words."""
+        from logeval.reports.words import sentence
+
+        return [sentence(fact) for fact in self.facts]
 
     @property
     def horizon(self) -> int:
@@ -137,15 +150,14 @@ class Runs(Shown):
         simultaneous interval, ``p``, corrected for all pairs of policies, and ``in_best_set``,
         whether it cannot be told apart from the best. ``best_on`` is the number of ``queries``
         on which its mean is the smallest (ties count for all), ``replicas`` what the numbers are
-        taken from, and ``missing`` how many this policy lacks.
+        taken from, and ``missing`` how many this policy lacks. ``log_sd`` is how much queries (or
+        the runs of one) differ in the logarithm of regret: intervals were measured up to 1.
         """
         parts = [self._testable(panel, summary(rows)) for panel, rows in self._at(t)]
-        found = pd.concat(parts, ignore_index=True)
-        found.attrs["cautions"] = self.cautions(t)
-        return found
+        return pd.concat(parts, ignore_index=True)
 
     @_once
-    def pairs(self, t: int | None = None) -> pd.DataFrame:
+    def compare(self, t: int | None = None) -> pd.DataFrame:
         """All pairs of policies, the Oracle aside, per simulator and track at step t.
 
         ``difference`` is regret of the ``worse`` minus regret of the ``better``, with its
@@ -159,100 +171,28 @@ class Runs(Shown):
 
     def _testable(self, panel: Panel, table: pd.DataFrame) -> pd.DataFrame:
         """A table without intervals and p-values where the simulator rests on hardly any SERP."""
-        if not self._hardly_any(panel):
+        most = _of_panel(self.problems(), panel)["serps"].max()
+        if not most < FEWEST_SERPS:
             return table
         tested = [c for c in TESTED if c in table]
         table = table.assign(**dict.fromkeys(tested, np.nan))
         return table.assign(in_best_set=True) if "in_best_set" in table else table
 
-    def _hardly_any(self, panel: Panel) -> float:
-        """The most SERPs that a query of the panel was fitted to, if these are too few; else 0."""
-        known = self.problems()
-        known = known[(known["simulator"] == panel.simulator) & (known["track"] == panel.track)]
-        most = known["serps"].max()
-        return float(most) if most == most and most < FEWEST_SERPS else 0.0
-
-    @_once
-    def variance(self, t: int | None = None) -> pd.DataFrame:
-        """Where the variance of mean regret comes from, per track and policy at step t.
-
-        Rows for runs, queries, parameters (with draws) and the choice of model (with several):
-        ``component``, ``of_mean`` and ``share``; see ``statistics.robustness.variance``.
-        """
-        return self._by_track(robustness.variance, t)
-
-    @_once
-    def best(self, t: int | None = None) -> pd.DataFrame:
-        """On how many simulators, and how probably over queries and draws, each policy is best.
-
-        See ``statistics.robustness.best``.
-        """
-        return self._by_track(robustness.best, t)
-
-    def _by_track(
-        self, function: Callable[[pd.DataFrame], pd.DataFrame], t: int | None
-    ) -> pd.DataFrame:
-        rows = pd.concat([rows for _, rows in self._at(t)])
-        parts = {str(track): function(part) for track, part in rows.groupby("track")}
-        found = pd.concat(parts, names=["track", None])
-        return found.reset_index(level="track").reset_index(drop=True)
-
-    @_once
-    def cautions(self, t: int | None = None) -> list[str]:
-        """What limits the conclusions: few or single queries, missing replicas."""
-        found = []
-        several = len(self.panels()) > 1
-        for panel, rows in self._at(t):
-            where = f"{self.title(panel)}: " if several else ""
-            found += [where + caution for caution in cautions(rows)]
-            if most := self._hardly_any(panel):
-                found.append(
-                    f"{where}the simulator was fitted to {most:.0f} SERPs of a query at most, so "
-                    "it is nearly all prior: no interval or test means anything"
-                )
-        return found
-
-    def against_ranker(
-        self, by_query: bool = False, traffic: Mapping[str, float] | None = None
-    ) -> pd.DataFrame:
-        """Every policy beside today's ranker, per simulator and track, or per query of them.
-
-        ``reward`` per search at the end with its 95% interval, that of the ``ranker`` and of the
-        ``best`` list; ``break_even``, the searches of a query after which the policy has earned
-        more than the ranker in all (infinite: never within the steps run), and ``cost``, by how
-        much it was behind at worst; see ``statistics.ranker``. The unit is that of ``problems``.
-        Queries count alike, or by their ``traffic``.
-        """
-        key = ("ranker", by_query, None if traffic is None else tuple(sorted(traffic.items())))
-        return self._keep(key, lambda: self._against_ranker(by_query, traffic))
-
-    def _against_ranker(self, by_query: bool, traffic: Mapping[str, float] | None) -> pd.DataFrame:
-        problems, found = self.problems(), []
-        for panel in self.panels():
-            known = _of_panel(problems, panel)
-            if len(known):
-                table = ranker.against_ranker(self._earned(panel), by_query, traffic)
-                keys = panel._asdict()
-                table = table.assign(**keys, unit=known["reward"].iloc[0])
-                first = [*keys, *(["query"] if by_query else []), "unit"]
-                found.append(table[[*first, *(c for c in table if c not in first)]])
-        return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
-
-    def reward_over_time(self, panel: Panel) -> ranker.RewardOverTime:
-        """What a search earns over time, beside today's ranker; see ``statistics.ranker``."""
-        return ranker.reward_over_time(self._earned(panel))
-
-    def _earned(self, panel: Panel) -> dict[str, ranker.Earned]:
-        rows, known = (_of_panel(table, panel) for table in (self._table, self.problems()))
-        found: dict[str, ranker.Earned] = self._keep(
-            ("earned", panel), lambda: ranker.earned(rows, known)
-        )
-        return found
-
     @_once
     def relative(self, t: int | None = None) -> pd.DataFrame:
         """All tracks on one axis: see ``statistics.relative`` (default: at the horizon)."""
         return relative.relative(pd.concat([rows for _, rows in self._at(t)]))
+
+    @_once
+    def by_simulator(self, t: int | None = None) -> dict[str, pd.DataFrame]:
+        """Per track: does the order of the policies depend on the click model?
+
+        Mean regret of each policy (rows) on each simulator, on what all of them have; without a
+        track where there is nothing to compare.
+        """
+        rows = pd.concat([rows for _, rows in self._at(t)])
+        found = {str(track): by_simulator(part) for track, part in rows.groupby("track")}
+        return {track: table for track, table in found.items() if len(table)}
 
     def _step(self, t: int | None) -> int:
         """Step t, which must have been recorded."""
@@ -281,38 +221,16 @@ class Runs(Shown):
         named = dict(zip((Panel(*key) for key in keys), known["reward"], strict=True))
         return {panel: named.get(panel, "satisfaction") for panel in self.panels()}
 
-    def in_clicks(self, panel: Panel) -> pd.DataFrame:
-        """Expected clicks per search of each policy of a panel, over all steps, least regret first.
-
-        ``ranker`` and ``best`` are those of today's ranker and of the list with the most clicks.
-        """
-        rows = self._table[(self._table["t"] == self.horizon)]
-        rows = rows[(rows["simulator"] == panel.simulator) & (rows["track"] == panel.track)]
-        order = rows.groupby("policy")["regret"].mean().sort_values(kind="stable").index
-        clicks = (
-            rows.groupby(["policy", "query"])["expected_clicks"].mean().groupby("policy").mean()
-        )
-        known = self.problems()
-        known = known[(known["simulator"] == panel.simulator) & (known["track"] == panel.track)]
-        today, best = (
-            known.groupby("query")[name].mean().mean() for name in ("ranker_clicks", "best_clicks")
-        )
-        found = pd.DataFrame({"policy": order, "clicks": clicks[order].to_numpy() / self.horizon})
-        return found.assign(ranker=today, best=best).dropna(subset="clicks")
+    def in_clicks(self, panel: Panel) -> pd.Series:
+        """Expected clicks per search of each policy of a panel, over all steps, by policy."""
+        rows = _of_panel(self._table[self._table["t"] == self.horizon], panel)
+        of_query = rows.groupby(["policy", "query"])["expected_clicks"].mean()
+        return of_query.groupby("policy").mean().dropna() / self.horizon
 
     def hardness(self) -> pd.DataFrame:
         """mu, p_max, gamma and Theorem 1's bound of each query of the rank-1 track."""
         found = self.problems()
         return found[found["mu"].notna()].reset_index(drop=True)
-
-    def remaining(self, simulator: str) -> dict[str, pd.DataFrame]:
-        """Per policy that eliminates: t, rows_left, columns_left, means over queries and runs."""
-        rows = self._table
-        rows = rows[(rows["simulator"] == simulator) & rows["rows_left"].notna()]
-        if rows.empty:
-            raise LogevalError(f"no policy eliminates in the runs of {simulator}")
-        left = rows.groupby(["policy", "t"])[["rows_left", "columns_left"]].mean()
-        return {str(p): part.droplevel(0).reset_index() for p, part in left.groupby("policy")}
 
     def panels(self) -> list[Panel]:
         """The simulators, each in each of its tracks: a figure has a panel for each."""
@@ -365,12 +283,6 @@ class Runs(Shown):
                 found.setdefault(str(query), {})[str(policy)] = curve
         return found
 
-    def saved_in(self) -> Path:
-        """The folder of these runs."""
-        if self.folder is None:
-            raise LogevalError("these runs are in memory only; evaluate them with out=FOLDER first")
-        return self.folder
-
     def __repr__(self) -> str:
         table = self._table
         simulators = ", ".join(sorted(set(table["simulator"])))
@@ -381,25 +293,23 @@ class Runs(Shown):
             + (f" ({self.folder})" if self.folder else "")
         )
 
+    def __str__(self) -> str:
+        shown = self.summary()[HEADLINE].to_string(index=False, float_format="{:,.4g}".format)
+        return f"{self!r}\n{shown}"
+
     def _repr_html_(self) -> str:
         shown = self.summary()[HEADLINE].to_html(index=False, float_format="{:,.4g}".format)
         return f"<p>{html.escape(repr(self))}</p>{shown}"
 
-    def plot_regret(self, **how: Any) -> Axes | np.ndarray:
-        """Cumulative regret of each policy over time, with 95% bands.
+    def plot(self, what: str = "regret", **how: Any) -> Axes | np.ndarray:
+        """Cumulative ``regret`` over time, or what is ``relative``, or ``cosine``.
 
-        ``simulator``, ``track``, ``log_x``, ``ax``; ``per_query`` draws one panel per query, and
-        ``bounds`` dotted lines, by name: slopes in log t.
+        ``simulator``, ``log_x`` and ``ax``; of regret, with 95% bands, also ``track``,
+        ``per_query`` (small charts) and ``bounds`` (dotted lines, by name: slopes in log t).
         """
-        from logeval.reports.figures.regret import plot_regret
+        from logeval.reports.figures.regret import plot_runs
 
-        return plot_regret(self, **how)
-
-    def plot_relative(self, simulator: str | None = None, **how: Any) -> Axes:
-        """Regret as a share of the optimal reward over time, all tracks on one axis."""
-        from logeval.reports.figures.regret import plot_relative
-
-        return plot_relative(self, simulator, **how)
+        return plot_runs(self, what, **how)
 
     def report(self, out: Path | str = "report", **settings: Any) -> Path:
         """Write ``out``/index.html about these runs, as ``logeval.report``; returns its path."""
@@ -407,11 +317,11 @@ class Runs(Shown):
 
         return report_of(self, out, **settings)
 
-    def verdict(self) -> Verdict:
-        """The verdict on the runs of one folder, at their last step."""
-        from logeval.reports.verdict import verdict
+    def verdict(self) -> Answer:
+        """Which policy loses least at the last step, and what limits that."""
+        from logeval.reports.answers.runs import answer_of
 
-        return verdict(self)
+        return answer_of(self)
 
 
 def _of_panel(table: pd.DataFrame, panel: Panel) -> pd.DataFrame:

@@ -12,9 +12,10 @@ import pyarrow as pa
 
 from logeval import __version__
 from logeval.errors import LogevalError
-from logeval.evaluation.loop import Feedback, check_late, notes_of
-from logeval.evaluation.matching import Simulators, in_tracks, order_notes, simulators_of
-from logeval.evaluation.plan import Plan, check_runs, checkpoints_of, run_unit
+from logeval.evaluation.feedback import Feedback, check_late
+from logeval.evaluation.loop import run_unit
+from logeval.evaluation.matching import Simulators, in_tracks, order_facts, simulators_of
+from logeval.evaluation.plan import Plan, check_runs, checkpoints_of
 from logeval.evaluation.results import Runs
 from logeval.evaluation.store import Store, against_best_known, keys_of
 from logeval.policies.registry import PolicySpec
@@ -37,10 +38,10 @@ def simulate(asked: Evaluate) -> Runs:
         _check_importable(plan.policies)
     _check_makeable(plan)
     problems = plan.problems
-    notes = [
-        *simulators.notes(problems),
-        *notes_of(plan.feedback),
-        *order_notes(plan.policies, problems),
+    facts = [
+        *simulators.facts(problems),
+        *plan.feedback.facts(),
+        *order_facts(plan.policies, problems),
     ]
     run_all = partial(
         run_tasks,
@@ -55,17 +56,17 @@ def simulate(asked: Evaluate) -> Runs:
     if asked.out is None:
         units = plan.units(workers=asked.workers)
         rows = against_best_known(pa.concat_tables([RUNS.empty_table(), *run_all(units)]))
-        return Runs(rows, asked.seed, None, known, notes, about, names)
+        return Runs(rows, asked.seed, None, known, facts, about, names)
     store = Store(asked.out)
     with store.held():
-        store.open(plan, simulators.fitted, notes, about, names)
+        store.open(plan, simulators.fitted, facts, about, names)
         units = plan.units(store.done(), asked.workers)
         with contextlib.closing(run_all(units)) as finished:
             for rows in finished:
                 store.add(rows)
         store.merge(known)
         rows = store.rows(plan.keys())
-        return Runs(rows, asked.seed, store.folder, known, notes, about, names)
+        return Runs(rows, asked.seed, store.folder, known, facts, about, names)
 
 
 def _check_makeable(plan: Plan) -> None:

@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 
 from logeval.errors import LogevalError, visible
 from logeval.evaluation.plan import Plan
+from logeval.facts import Fact, distinct
 from logeval.log.names import Names
 from logeval.storage import files, tables
 from logeval.storage.schemas import PROBLEMS, RUNS
@@ -35,7 +36,7 @@ from logeval.tracks.meters import TOLERANCE
 OURS = ("units", tables.STAGING, files.LOCK)  # what a run killed at its very start left
 # of the manifest, by value: these are compared one by one, or may differ
 NOT_COMPARED = (
-    "arguments", "problems", "inputs", "again", "models_folder", "models_work", "notes",
+    "arguments", "problems", "inputs", "again", "models_folder", "models_work", "facts",
     "simulators", "names",
 )  # fmt: skip
 BY_SIMULATOR = ("rewards", "positions")  # settings
@@ -67,7 +68,7 @@ class Store:
         self,
         plan: Plan,
         models: Fitted,
-        notes: Sequence[str] = (),
+        facts: Sequence[Fact] = (),
         simulators: Mapping[str, Any] | None = None,
         names: Names | None = None,
     ) -> None:
@@ -87,7 +88,7 @@ class Store:
         manifest = tables.manifest_of("evaluate", settings, [], problems=checksums, again=again)
         work = tables.work_of(models.manifest)
         manifest["models_folder"], manifest["models_work"] = models.folder, [work]
-        manifest["notes"], manifest["simulators"] = list(notes), dict(simulators or {})
+        manifest["simulators"] = dict(simulators or {})
         names, found = names or Names(), self._found()
         if found:
             names = Names.of(found) | names
@@ -97,10 +98,10 @@ class Store:
             manifest["models_work"] = sorted({work for work in known if work})
             manifest["figures"] = found.get("figures", {})
             manifest["simulators"] = {**found.get("simulators", {}), **manifest["simulators"]}
-            manifest["notes"] = list(dict.fromkeys([*found.get("notes", []), *notes]))
+            facts = distinct([*map(Fact.of, found.get("facts", [])), *facts])
             for key in BY_SIMULATOR:
                 manifest["arguments"][key] = {**found["arguments"][key], **settings[key]}
-        manifest["names"] = names.kept()
+        manifest["facts"], manifest["names"] = [fact.record() for fact in facts], names.kept()
         self.manifest = manifest
         self._own = frozenset(spec.name for spec in plan.policies if not spec.built_in)
         kept = self._read_tables(found) if found else {}
@@ -116,23 +117,14 @@ class Store:
         return rows.filter(pc.invert(pc.is_in(rows["policy"], pa.array(self._own, pa.string()))))
 
     def _found(self) -> tables.Manifest | None:
-        """The manifest that is there; a damaged one is set aside with the tables it vouched for."""
-        if not tables.there_is(self.folder):
-            if any(p.name not in OURS for p in self.folder.iterdir()):
-                raise LogevalError(
-                    f"{self.folder}: holds other files; name a new folder for the output"
-                )
-            return None
-        try:
+        """The manifest that is there, if it is one."""
+        if tables.there_is(self.folder):
             return tables.read_manifest(self.folder)
-        except tables.OtherVersion:
-            raise
-        except LogevalError:
-            if not (ours := tables.recognised(self.folder)):
-                raise
-            for name in (*ours, tables.MANIFEST):
-                self._set_aside(self.folder / name)
-            return None
+        if any(p.name not in OURS for p in self.folder.iterdir()):
+            raise LogevalError(
+                f"{self.folder}: holds other files; name a new folder for the output"
+            )
+        return None
 
     def _read_tables(self, found: tables.Manifest) -> dict[str, tables.Manifest]:
         """Read the tables; the records of those that are whole. Others are computed again."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pandas as pd
 
+from logeval.facts import Fact
 from logeval.log.names import Names
 from logeval.log.queries import sql_condition
 from logeval.storage.results import Shown
@@ -128,28 +129,19 @@ class Description(Shown):
     sparse: bool = False  # whether most queries were asked too rarely to learn from
 
     @property
-    def sentences(self) -> list[str]:
+    def facts(self) -> list[Fact]:
         """What the log is not good for."""
-        found = []
-        if not self.ordered:
-            found.append(
-                "Clicks stand as often below as above in their lists, so the order of these means "
-                "nothing: it was lost or shuffled when the log was written; examination and "
-                "everything by rank cannot be learned from it"
-            )
+        found = [] if self.ordered else [Fact("order-lost", level="caution")]
         if self.sparse:
-            queries, serps = (self.totals[name] for name in ("queries", "serps"))
-            found.append(
-                f"The log is sparse: {queries:,} queries in {serps:,} pages; what is learned of "
-                "one query rests on hardly any clicks"
-            )
+            of = {name: self.totals[name] for name in ("queries", "serps")}
+            found.append(Fact("sparse-log", level="caution", more=of))
         return found
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, lists and strings, fit for JSON, queries by their names."""
         shown = replace(self, top_queries=self.names.shown(self.top_queries))
         found = {f.name: getattr(shown, f.name) for f in fields(self) if f.name != "names"}
-        found["sentences"] = self.sentences
+        found["facts"] = [fact.record() for fact in self.facts]
         return {
             name: value.to_dict(orient="records") if isinstance(value, pd.DataFrame) else value
             for name, value in found.items()

@@ -142,10 +142,11 @@ def draw_all(u, start, up_to, actions, A):
 
 
 class Logged:
-    """A list (or, of pairs, its first item at the first position) with the log's frequency of it.
+    """Today's ranker: lists as often as the log shows them.
 
-    It learns nothing. Its expected reward is what every policy has to beat; ``lists=top`` always
-    shows the list that the log shows most often.
+    A pair is the first item of a list, at the first position. It learns nothing. Its expected
+    reward is what every policy has to beat; ``lists=top`` always shows the list that the log shows
+    most often.
     """
 
     NAME = "Logged"

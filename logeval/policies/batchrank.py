@@ -154,7 +154,7 @@ def learn_one(now, b, A, clicks):
 
 
 class BatchRank(ByPlaces):
-    """BatchRank; ``order`` lists the positions from the most to the least examined."""
+    """Batches of items that are split, stage by stage, where bounds allow."""
 
     NAME, PAPER = "BatchRank", "Zoghi et al., ICML 2017"
     KNOWS = f"horizon, {ORDER}"

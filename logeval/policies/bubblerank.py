@@ -80,7 +80,7 @@ def learn_one(now, b, A, clicks):
 
 
 class BubbleRank(ByPlaces):
-    """BubbleRank; ``order`` lists the positions from the most to the least examined."""
+    """A base list whose neighbours change places when that is surely better."""
 
     NAME, PAPER = "BubbleRank", "Li et al., UAI 2019"
     KNOWS, READS, COST = f"horizon, base list, {ORDER}", "neighbours of which one was clicked", "K"

@@ -156,7 +156,7 @@ class Cascade(KernelPolicy):
 
 
 class CascadeUCB1(Cascade):
-    """cascading-bandits, Algorithm 1 with UCB1 bounds.
+    """The largest UCB1 bounds, learned up to the first click (cascading-bandits, Algorithm 1).
 
     With ``corruption`` = C > 0 the bounds are C / T wider: then they hold although up to C of the
     clicks on an item are forged (Lykouris, Mirrokni, Paes Leme, STOC 2018, with C known). C clicks
@@ -176,7 +176,7 @@ class CascadeUCB1(Cascade):
 
 
 class CascadeKLUCB(Cascade):
-    """cascading-bandits, Algorithm 1 with KL-UCB bounds."""
+    """The largest KL-UCB bounds, learned up to the first click."""
 
     NAME, PAPER, READS = "CascadeKL-UCB", "Kveton et al., ICML 2015", "up to the first click"
     FIGURE = 3
@@ -184,14 +184,14 @@ class CascadeKLUCB(Cascade):
 
 
 class CascadeUCBV(Cascade):
-    """Algorithm 1 with UCB-V bounds, which are narrow where clicks are rare."""
+    """The same with UCB-V bounds, which are narrow where clicks are rare."""
 
     NAME, PAPER, READS = "CascadeUCB-V", "Vial et al., NeurIPS 2022", "up to the first click"
     KIND, FEEDBACK = bounds.UCBV, FIRST
 
 
 class DcmKLUCB(Cascade):
-    """dcm-bandits, Algorithm 1."""
+    """The largest KL-UCB bounds, learned from all clicks (dcm-bandits, Algorithm 1)."""
 
     NAME, PAPER, READS = "dcmKL-UCB", "Katariya et al., ICML 2016", "up to the last click"
     FIGURE = 0

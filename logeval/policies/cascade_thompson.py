@@ -67,7 +67,7 @@ def learn_one(now, mine, A, clicks):
 
 
 class CTS(ByPlaces):
-    """CTS; ``order`` lists the positions in the order of examination."""
+    """A Beta draw for each item, learned up to the first click."""
 
     NAME, PAPER = "CTS", "Zhong et al., JMLR 2021"
     KNOWS, READS, COST = ORDER, "up to the first click", "L"
@@ -127,7 +127,7 @@ class Normals(Uniforms):
 
 
 class TSCascade(ByPlaces):
-    """TS-Cascade; ``order`` lists the positions in the order of examination."""
+    """A normal draw for each item, from one random number a step."""
 
     NAME, PAPER = "TS-Cascade", "Zhong et al., JMLR 2021"
     KNOWS, READS, COST = ORDER, "up to the first click", "L"

@@ -20,8 +20,8 @@ from logeval.running.kernels import best_first_rows, dot, njit_sums, njit_views
 from logeval.running.names import given_to
 from logeval.running.seeds import Uniforms
 
-FEEDBACK = ("dcm", "literal", "first")
-DCM, LITERAL, FIRST = range(3)
+FEEDBACK = ("dcm", "first")
+DCM, FIRST = range(2)
 # What every policy that learns may be told.
 LEARNING: dict[str, Any] = {"feedback": FEEDBACK, "order": ("told", "assumed")}
 TERMINATION = "order of termination"  # what they must know
@@ -32,13 +32,11 @@ FEATURES = f"features, {TERMINATION}"
 def observed_one(feedback, clicks):
     """C, the number of positions to learn from.
 
-    ``dcm``: up to the last click, all K without one (as dcmKL-UCB); ``literal``: up to the last
-    click, none without one (gl-cdcm, Algorithm 1 as printed); ``first``: up to the first click,
-    all K without one (CascadeLinUCB).
+    ``dcm``: up to the last click (as dcmKL-UCB); ``first``: up to the first (as CascadeLinUCB); all
+    K without a click.
     """
-    K = clicks.shape[0]
-    C = 0 if feedback == LITERAL else K
-    for k in range(K):
+    C = clicks.shape[0]
+    for k in range(C):
         if clicks[k]:
             C = k + 1
             if feedback == FIRST:

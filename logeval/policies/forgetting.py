@@ -139,14 +139,14 @@ class Discounted(Forgetting):
 
 
 class CascadeSWUCB(SlidingWindow):
-    """Li, de Rijke, Algorithm 1 with a window."""
+    """CascadeUCB1 on the last ``tau`` steps."""
 
     NAME, PAPER, READS = "CascadeSWUCB", "Li, de Rijke, IJCAI 2019", "up to the first click"
     PARAMETERS: ClassVar = {"tau": int, "eps": 0.5, "order": "descending"}
 
 
 class CascadeDUCB(Discounted):
-    """Li, de Rijke, Algorithm 1 with a discount."""
+    """CascadeUCB1 whose steps weigh ``gamma`` times as much when one older."""
 
     NAME, PAPER, READS = "CascadeDUCB", "Li, de Rijke, IJCAI 2019", "up to the first click"
     PARAMETERS: ClassVar = {"gamma": float, "eps": 0.5, "order": "descending"}
@@ -165,7 +165,7 @@ class SlidingDcmKLUCB(SlidingWindow):
 
 
 class DiscountedDcmKLUCB(Discounted):
-    """dcmKL-UCB with a discount."""
+    """dcmKL-UCB whose steps weigh ``gamma`` times as much when one older."""
 
     NAME, PAPER, READS = "D-dcmKL-UCB", "dcmKL-UCB with a discount", "up to the last click"
     PARAMETERS: ClassVar = {"gamma": float, "order": "descending"}

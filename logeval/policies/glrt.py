@@ -6,7 +6,7 @@ first L show each item at the best position once, so that a change of an item th
 is not shown is noticed. After every step the items that were surely examined (up to the first
 click) are tested: if some split of an item's observations has a likelihood ratio above
 log(3 n^1.5 / delta), everything is forgotten. Wang et al., arXiv 1909.05886,
-Algorithms 1 and 2; docs/measured.md says what was not settled.
+Algorithms 1 and 2; docs/evidence.md says what was not settled.
 
 Not all splits are tried. After n observations with X clicks, of which x in the first s, the
 statistic of a split is
@@ -166,14 +166,14 @@ class GLRT(KernelPolicy):
 
 
 class GLRTCascadeUCB(GLRT):
-    """Algorithm 2 with UCB1."""
+    """UCB1 bounds that start again when a test finds a change (Algorithm 2)."""
 
     NAME = "GLRT-CascadeUCB"
     KIND = bounds.UCB1
 
 
 class GLRTCascadeKLUCB(GLRT):
-    """Algorithm 2 with KL-UCB."""
+    """KL-UCB bounds that start again when a test finds a change."""
 
     NAME = "GLRT-CascadeKL-UCB"
     KIND = bounds.KL

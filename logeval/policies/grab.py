@@ -255,7 +255,7 @@ def learn_one(now, mine, A, clicks):
 
 
 class GRAB(KernelPolicy):
-    """The leader, or the best of its neighbours in a chain."""
+    """The list that leads, or the best of its neighbours in a chain."""
 
     NAME, PAPER = "GRAB", "Gauthier et al., ICML 2021"
     KNOWS, READS, COST = "nothing", "all clicks", "L + K; K^2 L when the leader changes"
@@ -270,7 +270,7 @@ class GRAB(KernelPolicy):
 
 
 class SGRAB(GRAB):
-    """S-GRAB: GRAB with all exchanges and replacements as neighbours."""
+    """GRAB with all exchanges and replacements as neighbours."""
 
     NAME, COST = "S-GRAB", "L K; K^2 L when the leader changes"
     FIGURE = 28
@@ -301,7 +301,7 @@ def assign_one(now, mine, A, clicks):
 
 
 class KLCombUCB1(KernelPolicy):
-    """The best assignment by indices."""
+    """The best assignment of items to positions by KL-UCB bounds."""
 
     NAME, PAPER = "KL-CombUCB1", "Combes et al., NeurIPS 2015"
     KNOWS, READS, COST = "horizon", "all clicks", "K^2 L"

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from logeval.errors import LogevalError
 from logeval.policies.contextual import FEATURES, LEARNING, ContextualPolicy, Design
 from logeval.policies.setting import Setting
 from logeval.running.arrays import Floats, Ints
@@ -33,31 +32,21 @@ class Linear(ContextualPolicy):
 
 
 class CascadeLinUCB(Linear):
-    """min{theta . x + c ||x||_{V^-1}, 1} (Zong et al. 2016, Algorithm 2), V_0 = I.
+    """Least squares with an upper confidence bound.
 
-    ``c`` is a number, or "theory" for the value of their Theorem 1,
-    sqrt(d log(1 + n K / d) + 2 log(n K)) + 1. Ties at the cap are broken by the uncapped value.
+    min{theta . x + c ||x||_{V^-1}, 1} (Zong et al. 2016, Algorithm 2), V_0 = I. Ties at the cap are
+    broken by the uncapped value.
     """
 
     NAME, PAPER = "CascadeLinUCB", "Zong et al., UAI 2016"
-    PARAMETERS: ClassVar = {"c": "0.5", "lam": 1.0, **LEARNING}
-
-    def __init__(self, setting: Setting, **given: Any) -> None:
-        super().__init__(setting, **given)
-        d, nK, c = self._contexts.d, setting.horizon * setting.K, self.given.c
-        try:
-            self._c = float(
-                c if c != "theory" else 1 + math.sqrt(d * math.log(1 + nK / d) + 2 * math.log(nK))
-            )
-        except ValueError:
-            raise LogevalError(f"CascadeLinUCB: c={c} is neither a number nor theory") from None
+    PARAMETERS: ClassVar = {"c": 0.5, "lam": 1.0, **LEARNING}
 
     def _scores(self, t: int) -> Floats:
-        return self._design.scores(self._now) + self._c * self._design.widths(self._now)
+        return self._design.scores(self._now) + self.given.c * self._design.widths(self._now)
 
 
 class CascadeLinTS(Linear):
-    """theta . x for theta ~ N(V^-1 sum y x, sigma^2 V^-1) (Zong et al. 2016, Algorithm 1)."""
+    """A draw of theta from N(V^-1 sum y x, sigma^2 V^-1) (Zong et al. 2016, Algorithm 1)."""
 
     NAME, PAPER = "CascadeLinTS", "Zong et al., UAI 2016"
     COST = "M d + L d^2; d^3 where contexts do not repeat"
@@ -68,8 +57,9 @@ class CascadeLinTS(Linear):
 
 
 class C3UCB(Linear):
-    """theta . x + beta ||x||_{V^-1} with a bonus that follows det V (Li et al. 2016).
+    """Least squares with a bonus that follows det V.
 
+    theta . x + beta ||x||_{V^-1} with
     beta = m (R sqrt(log(det V / (lambda^d delta^2))) + sqrt(lambda)), R = 1/2 for a click and
     delta = 1 / sqrt(n); lambda >= K, the sum of squared discounts. Their position discounts are all
     1, as a DCM has none; they learn up to the first click.
@@ -81,7 +71,7 @@ class C3UCB(Linear):
         "m": 0.1,
         "lam": 0.0,  # K
         **LEARNING,
-        "feedback": ("first", "dcm", "literal"),
+        "feedback": ("first", "dcm"),
     }
 
     def __init__(self, setting: Setting, **given: Any) -> None:

@@ -229,9 +229,9 @@ UPDATE = ("exact", "sgd")
 K_MU, C_MU, SIGMA = 0.25, 0.1, 0.5  # of the sigmoid for ||theta|| <= 1, and of a click
 
 
-def rho(rows: float, d: int, lam: float, delta: float) -> float:
-    """rho of equation 5 after the given number of rounds, or rows."""
-    inside = d / 2 * math.log(1 + rows / (lam * d)) + math.log(1 / delta)
+def rho(rounds: float, d: int, lam: float, delta: float) -> float:
+    """rho of equation 5."""
+    inside = d / 2 * math.log(1 + rounds / (lam * d)) + math.log(1 / delta)
     return K_MU * SIGMA / C_MU * math.sqrt(inside)
 
 
@@ -254,23 +254,20 @@ class GLCDCM(LogisticUCB):
         "ridge": 1.0,
         "eta": 0.1,
         "lam": 0.0,  # K
-        "count": ("rounds", "rows"),
-        "cap": ("ties-by-value", "ties-at-random"),
         **LEARNING,
     }
 
     def __init__(self, setting: Setting, **given: Any) -> None:
         super().__init__(setting, **given)
-        self._rows = setting.K if self.given.count == "rows" else 1
         self._delta = 1 / math.sqrt(setting.horizon)
         self._bound = np.empty((setting.R, self._contexts.widest))
 
     def _scores(self, t: int) -> Floats:
-        rows = rho(self._rows * (t - 1), self._contexts.d, self._lam, self._delta)
+        width = rho(t - 1, self._contexts.d, self._lam, self._delta)
         z, widths = self._estimate.scores(self._now), self._design.widths(self._now)
         bound = self._bound[:, : z.shape[1]]
-        bound_rows(z, self.given.m * rows, widths, bound)
-        return np.minimum(bound, 1.0) if self.given.cap == "ties-at-random" else bound
+        bound_rows(z, self.given.m * width, widths, bound)
+        return bound  # not capped at 1: ties there are broken by the value above
 
 
 class LR(Logistic):
@@ -289,7 +286,7 @@ KAPPA = 0.25  # of the sigmoid at 0, as public implementations have it
 
 
 class LogisticTS(Logistic):
-    """theta . x for theta ~ N(theta, scale^2 H^-1), H the Hessian: the Laplace approximation."""
+    """A draw from the Laplace approximation of logistic regression, N(theta, scale^2 H^-1)."""
 
     NAME, PAPER = "LogisticTS", "Chapelle and Li, NIPS 2011"
     COST = "M d + d^2"
@@ -301,17 +298,17 @@ class LogisticTS(Logistic):
 
 
 class UCBGLM(LogisticUCB):
-    """theta . x + alpha ||x||_{V^-1} (Li, Lu and Zhou 2017, Algorithm 1), V_0 = lambda I.
+    """Logistic regression with an upper confidence bound on theta . x.
 
+    theta . x + alpha ||x||_{V^-1} (Li, Lu and Zhou 2017, Algorithm 1), V_0 = lambda I, where
     alpha = m (sigma / kappa) sqrt(d / 2 log(1 + 2 n / d) + log(1 / delta)) with sigma = 1/2,
-    kappa = 1/4 and delta = 1 / n. Before that ``tau`` rounds are random; their condition that V
-    has no eigenvalue below 1 by then cannot hold when the contexts do not span all dimensions,
-    which is why V and the fit have a ridge here.
+    kappa = 1/4 and delta = 1 / n. Their random rounds, until V has no eigenvalue below 1, never end
+    where the contexts do not span all dimensions: V and the fit have a ridge instead.
     """
 
     NAME, PAPER = "UCB-GLM", "Li et al., ICML 2017"
     KNOWS, COST = f"horizon, {FEATURES}", "M d + L d^2"
-    PARAMETERS: ClassVar = {"m": 0.1, "tau": 0, "ridge": 1.0, "lam": 1.0, **LEARNING}
+    PARAMETERS: ClassVar = {"m": 0.1, "ridge": 1.0, "lam": 1.0, **LEARNING}
 
     def __init__(self, setting: Setting, **given: Any) -> None:
         super().__init__(setting, **given)
@@ -321,6 +318,4 @@ class UCBGLM(LogisticUCB):
 
     def _scores(self, t: int) -> Floats:
         z: Floats = self._estimate.scores(self._now)
-        if t <= self.given.tau:
-            return np.zeros_like(z)  # ties: a random list
         return z + self._alpha * self._design.widths(self._now)

@@ -89,7 +89,7 @@ def learn_stage(now, stages, A, clicks):
 
 
 class UCB1Elim(KernelPolicy):
-    """Elimination of pairs."""
+    """Elimination of pairs, in stages."""
 
     NAME, PAPER = "UCB1Elim", "Auer and Ortner 2010"
     KNOWS, READS, COST = "horizon", "the click", "L K"

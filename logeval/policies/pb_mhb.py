@@ -6,9 +6,9 @@ normal around the present value x, sd = c / sqrt(t), truncated to [0, 1], and ac
 
     min(1, posterior(y) / posterior(x) * Z(x) / Z(y)),    Z(x) = P(N(x, sd^2) in [0, 1]).
 
-The posterior is prod_il (theta_i kappa_l)^S_il (1 - theta_i kappa_l)^(N_il - S_il), a flat prior;
-``prior=half`` adds 1/2 to both exponents of every cell, as the authors' program does. The largest
-theta goes to the largest kappa. The start is uniform.
+The posterior is prod_il (theta_i kappa_l)^S_il (1 - theta_i kappa_l)^(N_il - S_il), of a flat prior
+(the authors' program adds 1/2 to both exponents of every cell, which does worse). The largest theta
+goes to the largest kappa. The start is uniform.
 
 Gauthier, Gaudel, Fromont: Position-based multiple-play bandits with Thompson sampling (IDA 2021).
 A sweep is 2 L K logarithms of ratios.
@@ -80,16 +80,16 @@ def propose(x, sd, u):
 
 
 @njit_views
-def move(x, sd, u, other, S, T, extra):
+def move(x, sd, u, other, S, T):
     """One step of Metropolis-Hastings for a value x that multiplies each of ``other``.
 
-    S clicks in T views belong to the products; ``extra`` is what the prior adds to both.
+    S clicks in T views belong to the products.
     """
     y, log_ratio = propose(x, sd, u[0])
     clicks = 0.0
     for k in range(other.shape[0]):
-        clicks += S[k] + extra
-        missed = T[k] - S[k] + extra
+        clicks += S[k]
+        missed = float(T[k] - S[k])
         if missed > 0.0:
             log_ratio += missed * math.log((1.0 - y * other[k]) / (1.0 - x * other[k]))
     if clicks > 0.0:
@@ -98,20 +98,20 @@ def move(x, sd, u, other, S, T, extra):
 
 
 @njit_inline
-def sweep(sd, u, extra, p):
+def sweep(sd, u, p):
     """Move every theta and then every kappa but the first."""
     S, T, (L, K) = p.cells.S, p.cells.T, p.cells.S.shape
     for i in range(L):
-        p.theta[i] = move(p.theta[i], sd, u[2 * (K - 1) + 2 * i :], p.kappa, S[i], T[i], extra)
+        p.theta[i] = move(p.theta[i], sd, u[2 * (K - 1) + 2 * i :], p.kappa, S[i], T[i])
     for k in range(1, K):
-        p.kappa[k] = move(p.kappa[k], sd, u[2 * (k - 1) :], p.theta, S[:, k], T[:, k], extra)
+        p.kappa[k] = move(p.kappa[k], sd, u[2 * (k - 1) :], p.theta, S[:, k], T[:, k])
 
 
 @njit_inline
 def recommend_one(now, u, p, A):
     """A sweep, and the largest theta onto the largest kappa."""
-    (sd, extra), size = now, ZERO
-    sweep(sd, u, extra, p)
+    (sd,), size = now, ZERO
+    sweep(sd, u, p)
     for i in range(p.theta.shape[0]):
         size = insert_best(p.largest, p.value, size, i, p.theta[i])
     sort_by(p.kappa, p.by_kappa)
@@ -127,12 +127,12 @@ def learn_one(now, p, A, clicks):
 
 
 class PBMHB(KernelPolicy):
-    """PB-MHB; ``first`` is the position (from 1) that is examined most."""
+    """A draw of attraction and examination together; ``first`` is the most examined position."""
 
     NAME, PAPER = "PB-MHB", "Gauthier et al., IDA 2021"
     KNOWS, READS, COST = "the most examined position", "all clicks", "2 L K"
     FIGURE = 27
-    PARAMETERS: ClassVar = {"c": 1000.0, "prior": ("flat", "half"), "first": 1}
+    PARAMETERS: ClassVar = {"c": 1000.0, "first": 1}
     KERNELS = Particle(), recommend_one, learn_one
 
     def __init__(self, setting: Setting, **given: Any) -> None:
@@ -147,8 +147,7 @@ class PBMHB(KernelPolicy):
         for r, generator in enumerate(setting.generators):
             self.memory.theta[r, : setting.L[r]] = generator.random(setting.L[r])
             self.memory.kappa[r, 1:] = generator.random(K - 1)
-        self._extra = 0.5 if self.given.prior == "half" else 0.0
 
-    def now(self, t: int) -> tuple[float, float]:
-        """The standard deviation of proposals, and what the prior adds."""
-        return self.given.c / math.sqrt(t), self._extra
+    def now(self, t: int) -> tuple[float]:
+        """The standard deviation of proposals."""
+        return (self.given.c / math.sqrt(t),)

@@ -212,18 +212,17 @@ def recommend_ucb(now, u, mine, A):
 
 
 class PBMUCB(PBM):
-    """Upper confidence bounds.
+    """Upper confidence bounds on attraction, with clicks divided by examination.
 
     With theta_i = S_i / N~_i, which may exceed 1, the K largest
 
-        theta_i + sqrt(N_i / N~_i) sqrt(delta / (2 N~_i)),    delta = (1 + eps) log t,
+        theta_i + sqrt(N_i / N~_i) sqrt(delta / (2 N~_i)),    delta = log t,
 
     are shown, unseen items first.
     """
 
     NAME, COST = "PBM-UCB", "L + K^2"
     FIGURE = 22
-    PARAMETERS: ClassVar = {**PBM.PARAMETERS, "eps": 0.0}
     KERNELS = UCBScores(), recommend_ucb, learning(score_ucb)
 
     def __init__(self, setting: Setting, **given: Any) -> None:
@@ -231,7 +230,7 @@ class PBMUCB(PBM):
 
     def now(self, t: int) -> tuple[int, int, float]:
         """The step, the lag, and delta."""
-        return t, self._lag, (1.0 + self.given.eps) * math.log(t)
+        return t, self._lag, math.log(t)
 
 
 class PIEScores(NamedTuple):
@@ -314,26 +313,25 @@ def recommend_pie(now, u, mine, A):
 
 
 class PBMPIE(PBM):
-    """Greedy lists, whose last place explores.
+    """The list thought best, whose last place explores.
 
     theta_i = S_i / N~_i as in PBM-UCB. Rounds 1 to L show the items in cyclic shifts. Then D = the
     K largest theta, in order. B holds the items i outside of D with U_i >= theta of the last of D;
-    U_i is the largest q with Phi_i(q) = sum_l N_il d(S_il / N_il, kappa_l q) <= (1 + eps) log n.
+    U_i is the largest q with Phi_i(q) = sum_l N_il d(S_il / N_il, kappa_l q) <= log n.
     With probability 1/2, if B is not empty, the last place shows a random item of B.
 
-    No U is solved for: at x, item i is in B if Phi_i'(x) <= 0 or Phi_i(x) <= (1 + eps) log n, and
+    No U is solved for: at x, item i is in B if Phi_i'(x) <= 0 or Phi_i(x) <= log n, and
     then also for smaller x, so what is known of an item holds until it is shown again.
     """
 
     NAME = "PBM-PIE"
     KNOWS, COST = "horizon, examination, or estimated", "L K"
     FIGURE = 24
-    PARAMETERS: ClassVar = {**PBM.PARAMETERS, "eps": 0.0}
     KERNELS = PIEScores(), recommend_pie, learning(score_pie)
 
     def __init__(self, setting: Setting, **given: Any) -> None:
         super().__init__(setting, given, uniforms=2)
-        self.rule = ((1.0 + self.given.eps) * math.log(setting.horizon),)
+        self.rule = (math.log(setting.horizon),)
 
 
 CELLS = 128
@@ -437,7 +435,7 @@ def recommend_ts(now, u, p, A):
 
 
 class PBMTS(PBM):
-    """Thompson sampling from the posterior of theta_i.
+    """A draw from the posterior of each attraction.
 
     With a uniform prior its density is proportional to
 

@@ -193,7 +193,7 @@ class Rank1Elimination(KernelPolicy):
 
 
 class Rank1ElimKL(Rank1Elimination):
-    """Algorithm 1, with KL bounds."""
+    """Elimination of rows and columns by KL bounds (rank1elimkl, Algorithm 1)."""
 
     NAME, PAPER = "Rank1ElimKL", "Katariya et al., IJCAI 2017"
     FIGURE = 10
@@ -201,7 +201,7 @@ class Rank1ElimKL(Rank1Elimination):
 
 
 class Rank1Elim(Rank1Elimination):
-    """The earlier algorithm, with bounds from sub-Gaussian tails."""
+    """The same with bounds from sub-Gaussian tails."""
 
     NAME, PAPER = "Rank1Elim", "Katariya et al., AISTATS 2017"
     FIGURE = 11

@@ -117,14 +117,14 @@ class Ranked(KernelPolicy):
 
 
 class RankedUCB1(Ranked):
-    """Ranked bandits with UCB1."""
+    """A UCB1 bandit for each position."""
 
     NAME, FIGURE = "RankedUCB1", 5
     KIND = bounds.UCB1
 
 
 class RankedKLUCB(Ranked):
-    """Ranked bandits with KL-UCB."""
+    """A KL-UCB bandit for each position."""
 
     NAME, FIGURE = "RankedKL-UCB", 1
     KIND = bounds.KL
@@ -241,7 +241,7 @@ def learn_exp3(now, mine, A, clicks):
 
 
 class RankedExp3(KernelPolicy):
-    """Ranked bandits with Exp3; ``gamma`` is its share of uniform exploration.
+    """An Exp3 bandit for each position; ``gamma`` is its share of uniform exploration.
 
     Position k draws an item from P(e) = (1 - gamma) W(e) / sum W + gamma / L. After a click
     on it W(e) is multiplied by exp(gamma / (L P)), where P is the probability with which it was

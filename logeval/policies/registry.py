@@ -2,7 +2,7 @@
 
 A policy is a class; what is known of it stands there:
 
-- ``NAME``: as the paper prints it; ``PAPER``
+- ``NAME``: as the paper prints it; ``PAPER``; what it does: the first sentence of its docstring
 - ``TRACK``: ranking unless said otherwise, None for any; ``IN_TRACK``: the classes that take its
   place in other tracks
 - ``PARAMETERS``: what its name may be given (``running.names``)
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -27,7 +28,7 @@ from logeval.clicks.models import registry as models
 from logeval.clicks.models.model import ClickModel
 from logeval.errors import LogevalError, unknown_names
 from logeval.policies.setting import Policy, Setting
-from logeval.running.names import defaults_of, format_call, parse_call, parsed
+from logeval.running.names import defaults_of, format_call, options, parse_call, parsed
 from logeval.running.own_code import extend, imported, is_built_in, name_of
 
 # The families: files whose classes with a NAME are policies, in the order in which they are listed.
@@ -52,6 +53,7 @@ KERNELS = (
 )
 POLICIES: dict[str, type[Any]] = {}
 ALL, RANKING = "all", "ranking"
+HEAD = ("KNOWS", "READS", "COST", "PAPER")
 P = TypeVar("P", bound=type)
 
 
@@ -219,6 +221,31 @@ def _registered(name: str, given: dict[str, str], track: str | None) -> PolicySp
     values = {key: parsed(name, key, given[key], known[key]) for key in known if key in given}
     values = {key: value for key, value in values.items() if value != defaults.get(key)}
     return PolicySpec(format_call(name, values), cls, values, is_built_in(cls), track_of(cls))
+
+
+def catalogue(track: str | None = None) -> list[dict[str, str]]:
+    """What is known of each policy, of all tracks or as it is in one: a row each."""
+    rows = []
+    for name, cls in POLICIES.items():
+        own = class_in(cls, track)
+        mine = track_of(own)
+        if track is not None and mine not in (track, None):
+            continue
+        said = {key: getattr(own, key, getattr(cls, key, "")) for key in HEAD}
+        rows.append(
+            {
+                "policy": name,
+                "about": (inspect.getdoc(own) or "").partition("\n\n")[0].replace("\n", " "),
+                "options": options(own),
+                "track": (mine or "any") if track_of(cls) else "any",
+                "must know": said["KNOWS"],
+                "asks the simulator for": ", ".join(getattr(own, "NEEDS", ())),
+                "feedback": said["READS"],
+                "cost of a step": said["COST"],
+                "paper": said["PAPER"],
+            }
+        )
+    return rows
 
 
 def _literal(text: str) -> Any:

@@ -78,7 +78,7 @@ def learn_one(now, mine, A, clicks):
 
 
 class TopRank(ByPlaces):
-    """TopRank; ``order`` lists the positions from the most to the least examined."""
+    """Random lists within blocks, which part when one item is surely below another."""
 
     NAME, PAPER = "TopRank", "Lattimore et al., NeurIPS 2018"
     KNOWS = f"horizon, {ORDER}"

@@ -150,7 +150,7 @@ def learn_one(now, mine, A, clicks):
 
 
 class UniRank(ByPlaces):
-    """UniRank; ``order`` lists the positions from the most to the least examined."""
+    """The leading partition of the items, or the best of its neighbours."""
 
     NAME, PAPER = "UniRank", "Gauthier et al., ICML 2022"
     KNOWS = ORDER

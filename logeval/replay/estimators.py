@@ -25,7 +25,7 @@ import numpy as np
 
 from logeval.clicks.models.registry import AUTO, kinds, model_names
 from logeval.errors import LogevalError, unknown_names
-from logeval.running.arrays import Bools, Floats
+from logeval.running.arrays import Bools, Floats, Ints
 from logeval.running.own_code import extend, imported
 
 OF_CELLS = ("GCTR", "RCTR", "DCTR", "PBM")  # click models of item and position alone
@@ -35,15 +35,28 @@ LEVELS = ("item-position", "prefix", "list", "position", None)
 
 @dataclass(frozen=True)
 class View:
-    """What weights are made of: cells (c,), in B resampled logs at once, for one or B targets."""
+    """What weights are made of: cells (c,), in B resampled logs at once, for one or B targets.
+
+    At the item-position level the cells of an item follow each other, one for each of K positions;
+    there are more where logged propensities differ between searches.
+    """
 
     h: Floats  # (c, 1 or B) probability under the target
     p: Floats  # (c, 1 or B) propensity
-    K: int  # positions; at the item-position level the cells of an item follow each other
+    K: int  # positions
     e: Floats | None = None  # (c,) examination of the cell's position, with ``EXAMINATION``
     # expected clicks in the cell under the click model, with ``EXPECTED``
     wanted: Floats | None = None  # (c, 1 or B) of the target
     had: Floats | None = None  # (c, 1 or B) of the logger
+    item: Ints | None = None  # (c,) number of the item, where it has not K cells
+
+    def of_items(self, x: Floats) -> Floats:
+        """Cell values (c, B): the sum over all cells of the same item, (c, B)."""
+        item = np.arange(len(x)) // self.K if self.item is None else self.item
+        if not len(x):
+            return x
+        total: Floats = np.add.reduceat(x, np.flatnonzero(np.diff(item, prepend=-1)), axis=0)
+        return total[item]
 
 
 @dataclass(frozen=True)
@@ -60,6 +73,7 @@ class Estimator:
     STRENGTH: ClassVar[int] = 3  # of what it assumes: 0 for nothing, up to 4 for RCTR
     EXAMINATION: ClassVar[bool] = False  # whether it needs e of a fitted PBM
     EXPECTED: ClassVar[bool] = False  # whether it needs the expected clicks of cells
+    ACROSS: ClassVar[bool] = False  # whether it sums over the positions of an item
     DIRECT: ClassVar[bool] = False  # whether it weights residuals, and adds the model's value
     PARAMETERS: ClassVar[dict[str, type]] = {}
 
@@ -120,12 +134,6 @@ class Estimator:
 def ratio(h: Floats, p: Floats) -> Floats:
     """h / p, 0 where p is 0."""
     return np.divide(h, p, out=np.zeros(np.broadcast_shapes(h.shape, p.shape)), where=p > 0)
-
-
-def of_items(x: Floats, K: int) -> Floats:
-    """Cell values (c, B), summed over the positions of each item: (items, B)."""
-    total: Floats = x.reshape(-1, K, x.shape[1]).sum(axis=1)
-    return total
 
 
 # -- weights of the log ----------------------------------------------------------------------------
@@ -189,16 +197,16 @@ class PBM(Estimator):
     PAPER = "Li et al. 2018"
     STRENGTH = 2
     EXAMINATION = True
+    ACROSS = True
 
     def weights(self, view: View) -> Floats:
         """Examined under the target, over examined under the logger, at all positions alike."""
         e = _given(view.e)[:, None]
-        rho = ratio(of_items(e * view.h, view.K), of_items(e * view.p, view.K))
-        return np.repeat(rho, view.K, axis=0)
+        return ratio(view.of_items(e * view.h), view.of_items(e * view.p))
 
     def supported(self, view: View) -> Bools:
         """Items that were examined anywhere."""
-        return np.repeat(of_items(_given(view.e)[:, None] * view.p, view.K) > 0, view.K, axis=0)
+        return view.of_items(_given(view.e)[:, None] * view.p) > 0
 
 
 @dataclass(frozen=True)
@@ -219,6 +227,7 @@ class Interpol(Estimator):
     PAPER = "Buchholz et al. 2022"
     STRENGTH = 2
     EXAMINATION = True
+    ACROSS = True
     PARAMETERS: ClassVar[dict[str, type]] = {"window": int}
 
     def __post_init__(self) -> None:
@@ -252,14 +261,15 @@ class Item(Estimator):
     RHO = "h(a_k) / p(a_k)"
     ASSUMES = "the position of an item does not matter"
     PAPER = "Li et al. 2018, document-based"
+    ACROSS = True
 
     def weights(self, view: View) -> Floats:
         """Shown by the target, over shown by the logger, at all positions alike."""
-        return np.repeat(ratio(of_items(view.h, view.K), of_items(view.p, view.K)), view.K, axis=0)
+        return ratio(view.of_items(view.h), view.of_items(view.p))
 
     def supported(self, view: View) -> Bools:
         """Items that were shown anywhere."""
-        return np.repeat(of_items(view.p, view.K) > 0, view.K, axis=0)
+        return view.of_items(view.p) > 0
 
 
 @dataclass(frozen=True)
@@ -329,7 +339,7 @@ class DR(DM):
 
     def supported(self, view: View) -> Bools:
         """Items that were shown anywhere: where they were not the model's value stands."""
-        return np.repeat(of_items(view.p, view.K) > 0, view.K, axis=0)
+        return view.of_items(view.p) > 0
 
 
 @dataclass(frozen=True)
@@ -366,6 +376,7 @@ class CIPS(DM):
     LEVEL = "item-position"
     DIRECT = False
     EXPECTED = True
+    ACROSS = True
 
     @property
     def assumes(self) -> str:
@@ -379,12 +390,11 @@ class CIPS(DM):
 
     def weights(self, view: View) -> Floats:
         """Expected clicks of the target on the item, over those of the logger."""
-        wanted, had = of_items(_given(view.wanted), view.K), of_items(_given(view.had), view.K)
-        return np.repeat(ratio(wanted, had), view.K, axis=0)
+        return ratio(view.of_items(_given(view.wanted)), view.of_items(_given(view.had)))
 
     def supported(self, view: View) -> Bools:
         """Items that were shown where somebody might click."""
-        return np.repeat(of_items(_given(view.had), view.K) > 0, view.K, axis=0)
+        return view.of_items(_given(view.had)) > 0
 
 
 def _given(x: Floats | None) -> Floats:

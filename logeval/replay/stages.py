@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from logeval.policies.registry import PolicySpec
-    from logeval.replay.estimates import Estimates
+    from logeval.replay.estimate import Estimates
     from logeval.replay.estimators import Estimator
-    from logeval.replay.replays import PolicyReplay
-    from logeval.replay.validation import Validation
+    from logeval.replay.policy import PolicyReplay
+    from logeval.replay.validate import Validation
 
 
 R = TypeVar("R")
@@ -65,6 +65,31 @@ class Replaying(Stage[R]):
     seed: Seed = 0
     quiet: Quiet = False
 
+    @property
+    def placed(self) -> bool:
+        """Whether the log holds single placements; not yet known of one that a recipe will make."""
+        from logeval.log.log import Log, load
+        from logeval.storage import tables
+
+        there = isinstance(self.log, Log) or tables.there_is(self.log)
+        return there and load(self.log).holds == "placements"
+
+    def estimating(
+        self, estimators: Sequence[str], of_placements: Sequence[str]
+    ) -> "list[Estimator]":
+        """The estimators; of single placements by default others, which need no lists."""
+        from logeval.replay.estimators import parse_estimators
+
+        if not self.placed:
+            return parse_estimators(estimators)
+        default = type(self).__dataclass_fields__["estimators"].default
+        found = parse_estimators(of_placements if estimators == default else estimators)
+        if wrong := [e for e in found if e.LEVEL in ("prefix", "list")]:
+            raise LogevalError(
+                f"{wrong[0]} needs lists, and the log holds single placements; use IP or DR"
+            )
+        return found
+
 
 def check_clip(clip: float) -> None:
     """Refuse what is no largest weight; infinity is none."""
@@ -73,13 +98,15 @@ def check_clip(clip: float) -> None:
 
 
 MOST_ROUNDS = 1_000_000
+OF_LISTS = ("List", "Prefix", "Cascade-DR")  # of the default estimators
+OF_PLACEMENTS = ("DR(auto)", "IP", "IP(normalised)", "DM(auto)")
 
 
 @stage(
     "replay estimate",
     example="logeval replay estimate data/yandex --target best:dcm --positions 3 --out replay",
     again="logeval replay estimate LOG --target TARGET --out {folder}",
-    read="logeval.replay.estimates:Estimates.read",
+    read="logeval.replay.estimate:Estimates.read",
 )
 class ReplayEstimate(Replaying["Estimates"]):
     """Estimate what a ranker would have earned on the logged traffic.
@@ -108,8 +135,9 @@ class ReplayEstimate(Replaying["Estimates"]):
     ] = None
     clip: Annotated[float | None, Arg("Largest weight; default: none.")] = None
     propensities: Annotated[
-        Literal["estimated", "logged"], Arg("estimated from the log, or logged (IP and DR).")
-    ] = "estimated"
+        Literal["estimated", "logged"] | None,
+        Arg("estimated from the log, or logged; default: logged of placements, if they are."),
+    ] = None
     scope: Scope = "per-query"
     rounds: Annotated[int, Arg("Bootstrap rounds; 0: no intervals.", least=0, most=MOST_ROUNDS)] = (
         1000
@@ -126,8 +154,8 @@ class ReplayEstimate(Replaying["Estimates"]):
 
     def check(self) -> None:
         """Names of estimators and targets, and what goes together."""
-        from logeval.replay.reading import check_target
-        from logeval.replay.targets import target_rows
+        from logeval.replay.target_tables import target_rows
+        from logeval.replay.targets import check_target
 
         if not self.targets:
             raise LogevalError("there is no target; name one, as by-ctr")
@@ -139,7 +167,7 @@ class ReplayEstimate(Replaying["Estimates"]):
             if number == 1:
                 raise LogevalError(f"{name}=1: must be 0 (no interval) or at least 2")
         if self.propensities == "logged":
-            wrong = [e for e in self.chosen if e.NAME not in ("IP", "DR", "DM", "RCTR")]
+            wrong = [e for e in self.chosen if e.LEVEL in ("prefix", "list")]
             if wrong:
                 raise LogevalError(
                     f"propensities=logged: they are those of an item at a position, and "
@@ -149,7 +177,7 @@ class ReplayEstimate(Replaying["Estimates"]):
             if frame is None:
                 check_target(name)
             else:
-                target_rows(frame, name, self.names)
+                target_rows(frame, name, self.names, self.placed)
 
     @property
     def given(self) -> "dict[str, DataFrame | None]":
@@ -173,9 +201,16 @@ class ReplayEstimate(Replaying["Estimates"]):
     @property
     def chosen(self) -> "list[Estimator]":
         """The estimators."""
-        from logeval.replay.estimators import parse_estimators
+        return self.estimating(self.estimators, OF_PLACEMENTS)
 
-        return parse_estimators(self.estimators)
+    @property
+    def logged_propensities(self) -> bool:
+        """Whether those that were logged are used."""
+        if self.propensities is None and self.placed:
+            with self.opened.connect(holds="placements") as db:
+                row = db.execute("SELECT bool_and(propensity > 0) FROM placements").fetchone()
+            return row == (True,)
+        return self.propensities == "logged"
 
     def arguments(self) -> Manifest:
         """The settings, with estimators as they print."""
@@ -200,7 +235,7 @@ class ReplayEstimate(Replaying["Estimates"]):
 
     def make(self, manifest: Manifest) -> "Estimates":
         """The estimates of all targets."""
-        from logeval.replay.estimates import estimate
+        from logeval.replay.estimate import estimate
 
         return estimate(self, manifest)
 
@@ -220,7 +255,7 @@ replay_estimate = function(
     "replay validate",
     example="logeval replay validate data/yandex --positions 1,2,3 --clip 10,100 --parts 5",
     again="logeval replay validate LOG --out {folder}",
-    read="logeval.replay.validation:Validation.read",
+    read="logeval.replay.validate:Validation.read",
 )
 class ReplayValidate(Replaying["Validation"]):
     """Leave one day (or part) out and predict its clicks: which estimator to use on this log.
@@ -281,7 +316,8 @@ class ReplayValidate(Replaying["Validation"]):
         """The estimators; RCTR, which others are compared with, is always among them."""
         from logeval.replay.estimators import parse_estimators
 
-        chosen = parse_estimators(self.estimators)
+        rest = [e for e in self.estimators if e not in OF_LISTS]
+        chosen = self.estimating(self.estimators, rest)
         known = any(e.NAME == "RCTR" for e in chosen)
         return chosen if known else chosen + parse_estimators(["RCTR"])
 
@@ -291,7 +327,7 @@ class ReplayValidate(Replaying["Validation"]):
 
     def make(self, manifest: Manifest) -> "Validation":
         """The errors of all estimators."""
-        from logeval.replay.validation import validate
+        from logeval.replay.validate import validate
 
         return validate(self, manifest)
 
@@ -331,18 +367,22 @@ TOP_QUERIES = 20
     "replay policy",
     example="logeval replay policy data/yandex --policy dcmKL-UCB --positions 2 --items 4",
     again="logeval replay policy LOG --policy POLICY --out {folder}",
-    read="logeval.replay.replays:PolicyReplay.read",
+    read="logeval.replay.policy:PolicyReplay.read",
 )
 class ReplayPolicy(Replaying["PolicyReplay"]):
     """Replay learning policies on the log: a SERP answers when it shows the wanted list.
 
-    A run is a shuffle of the log; equal runs of two policies meet the same order. ``items``
-    keeps the most shown candidates only.
+    On a log of single placements policies choose an item and a position, as Rank1ElimKL. A run is
+    a shuffle of the log; equal runs of two policies meet the same order. ``items`` keeps the most
+    shown candidates only.
     """
 
     policies: Annotated[str | type | Sequence[str | type], POLICY]
     _: KW_ONLY
-    positions: Annotated[int, Arg("A SERP counts when its first K items match.", least=1)] = 2
+    positions: Annotated[
+        int | None,
+        Arg("A SERP counts when its first K items match; default: 2, of placements all.", least=1),
+    ] = None
     items: Items = None
     horizon: Annotated[int | None, Arg("Accepted SERPs at most; default: 10000.", least=1)] = None
     shuffles: Annotated[int, Arg("Random orders of the log.", least=1, most=MOST_SHUFFLES)] = 10
@@ -353,20 +393,24 @@ class ReplayPolicy(Replaying["PolicyReplay"]):
     def check(self) -> None:
         """Policies that show lists, of enough candidates."""
         from logeval.clicks.rows import LONGEST_LIST
+        from logeval.tracks.rank1 import RANK1
         from logeval.tracks.ranking import RANKING
 
-        if self.positions > LONGEST_LIST:
-            raise LogevalError(f"positions={self.positions}: must be at most {LONGEST_LIST:,}")
+        placed = self.placed
+        if self.positions is None and not placed:
+            self._set("positions", 2)
+        K = self.positions or 1
+        if K > LONGEST_LIST:
+            raise LogevalError(f"positions={K}: must be at most {LONGEST_LIST:,}")
         if not self.policies:
             raise LogevalError("there is no policy to replay; name one, as dcmKL-UCB")
-        if wrong := [s for s in self.specs if s.track not in (RANKING.name, None)]:
+        track, what = (RANK1, "choose a pair") if placed else (RANKING, "show lists")
+        if wrong := [s for s in self.specs if s.track not in (track.name, None)]:
             raise LogevalError(
-                f"policy {wrong[0].name}: only policies that show lists can be replayed"
+                f"policy {wrong[0].name}: only policies that {what} can be replayed on this log"
             )
-        if self.items is not None and self.items < self.positions:
-            raise LogevalError(
-                f"items={self.items}: a list of {self.positions} needs as many candidates"
-            )
+        if self.items is not None and self.items < K and not placed:
+            raise LogevalError(f"items={self.items}: a list of {K} needs as many candidates")
         if self.queries is None and self.top_queries is None:
             self._set("top_queries", TOP_QUERIES)
 
@@ -387,7 +431,7 @@ class ReplayPolicy(Replaying["PolicyReplay"]):
 
     def make(self, manifest: Manifest) -> "PolicyReplay":
         """The replays."""
-        from logeval.replay.replays import replay
+        from logeval.replay.policy import replay
 
         return replay(self, manifest)
 

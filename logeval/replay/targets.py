@@ -4,45 +4,38 @@ The items of all queries are numbered as in the log's patterns; items that the l
 come after them. A target may be known by its lists, by its marginals alone (a table with
 probabilities per rank), or by a formula (random).
 
-Targets as tables: (query, rank, item), with a probability, and with numbered lists.
-
-columns                                 the target
-query, rank, item                       one list per query
-query, rank, item, probability          the probability of an item at a rank, the ranks apart
-query, list, rank, item, probability    several lists, each with its probability
-
-``query`` is written as everywhere, 9982@0; query_id and region_id will do as well. Queries and
-items that are text in the log are named likewise.
+A target is read in two steps. The first needs no log: it says which queries it has and which
+SERPs may not be used to estimate it (the day that is the target). The second numbers its items
+as the log does.
 """
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from logeval.errors import LogevalError, one_line, printable
-from logeval.log.names import Names
+from logeval.clicks.estimation.patterns import Patterns
+from logeval.clicks.models.registry import model_names
+from logeval.errors import LogevalError
+from logeval.log.log import Log, load
 from logeval.log.queries import Query
+from logeval.replay.logged import Logged, prefix_numbers, read_logged
+from logeval.replay.models import fit
+from logeval.replay.target_tables import read_target_table, target_rows
+from logeval.running import seeds
 from logeval.running.arrays import Floats, Ints, sum_by
 
 
-def prefix_numbers(items: Ints) -> Ints:
-    """The number of every prefix (n, K): equal prefixes have equal numbers; -1 beyond the end."""
-    node = np.full(items.shape, -1, dtype=np.int64)
-    size = int(items.max(initial=0)) + 1
-    parent, n = np.zeros(len(items), dtype=np.int64), 0
-    for k in range(items.shape[1]):
-        there = np.flatnonzero(items[:, k] >= 0)
-        _, number = np.unique(parent[there] * size + items[there, k], return_inverse=True)
-        parent[there] = number
-        node[there, k] = n + number
-        n += int(number.max(initial=-1)) + 1
-    return node
+def last_of(node: Ints) -> Ints:
+    """The last position of each row (n, K) that is no hole, from 0."""
+    found: Ints = np.where(node >= 0, np.arange(node.shape[1]), -1).max(axis=1, initial=-1)
+    return found
 
 
 def _tree(items: Ints, query: Ints) -> tuple[Ints, Ints, Ints]:
@@ -65,6 +58,7 @@ class Target(ABC):
     item_ids: Ints  # (I,)
     serps: Floats | None = field(default=None, kw_only=True)  # (Q,) weight of each query
     clicks: Floats | None = field(default=None, kw_only=True)  # (Q,) true clicks per SERP
+    noise: Floats | None = field(default=None, kw_only=True)  # (Q,) variance of these
 
     @abstractmethod
     def item_positions(self) -> Floats:
@@ -110,7 +104,7 @@ class ListTarget(Target):
         own = node[len(items) :]
         at, k = np.nonzero(own >= 0)
         if whole:
-            last = k == (own >= 0).sum(axis=1)[at] - 1
+            last = k == last_of(own)[at]
             at, k = at[last], k[last]
         h = sum_by(own[at, k], self.probability[at], len(owner))
         return node[: len(items)], h, owner, depth
@@ -176,158 +170,217 @@ class RandomTarget(Target):
         return self.query, self.items, share[self.query]
 
 
-TOLERANCE = 1e-6  # of sums of probabilities
-LONGEST = 1_000  # positions of a list
-LARGEST = 2**63 - 1  # of an id
-EXACT = 2**53 - 1  # as floats, which a blank in a column makes them; larger ones are rounded
+BUILT_IN = ("logged", "random", "by-ctr")
+RANDOM_LISTS = 256  # drawn per query, for the value of random under a click model
 
 
-def read_target_table(path: Path, names: Names | None = None) -> pd.DataFrame:
-    """The rows of a target from a file; ``names`` are those of the log."""
-    return target_rows(_read(path, names or Names()), path, names)
+@dataclass(frozen=True)
+class TargetSource:
+    """A target before it meets the log: a table, SERPs, or a built-in ranker."""
+
+    name: str
+    table: pd.DataFrame | None = None
+    patterns: Patterns | None = None
+    excluded: str = "false"  # SQL: SERPs that are the target itself
 
 
-def target_rows(given: pd.DataFrame, path: Path | str, names: Names | None = None) -> pd.DataFrame:
-    """The rows of a target, checked: query (Query), list, rank, item, probability.
+def check_target(text: str) -> tuple[str, str]:
+    """The kind of a target and the rest of its name; an error if there is none of that name."""
+    kind, _, rest = text.partition(":")
+    if kind == "log" and rest:
+        load(rest)
+    elif kind == "day" and rest:
+        if not re.fullmatch(r"[0-9]{1,9}", rest):
+            raise LogevalError(f"target {text}: write a day of the log, as day:27")
+    elif kind == "best" and rest:
+        model_names([rest])
+    elif text in BUILT_IN:
+        return text, ""
+    elif Path(text).is_file():
+        return "table", text
+    else:
+        raise LogevalError(
+            f"target {text}: there is no such file; a target is a table (Parquet or CSV), "
+            f"log:FOLDER, day:NUMBER, {', '.join(BUILT_IN)}, best:MODEL"
+        )
+    return kind, rest
 
-    ``path`` is what errors call it. What the log does not have stays, with an id below 0.
+
+def is_learned(name: str) -> bool:
+    """Whether a target is made from the clicks of the log by which it is judged."""
+    return name.startswith("best:") or name == "by-ctr"
+
+
+def read_source(text: str, log: Log, frame: pd.DataFrame | None = None) -> TargetSource:
+    """The target of that name, or of that frame."""
+    placed = log.holds == "placements"
+    if frame is not None:
+        return TargetSource(text, target_rows(frame, text, log.names, placed))
+    kind, rest = check_target(text)
+    if kind == "table":
+        return TargetSource(text, read_target_table(Path(rest), log.names, placed))
+    if kind not in ("log", "day"):
+        return TargetSource(f"best:{rest.lower()}" if kind == "best" else text)
+    if kind == "day":
+        patterns = read_logged(log, where=f"day = {rest}").patterns
+        return TargetSource(text, patterns=patterns, excluded=f"day = {rest}")
+    other = load(rest)
+    if other.holds != log.holds:
+        raise LogevalError(
+            f"{text}: it holds {other.holds} and the log {log.holds}, whose values do not compare; "
+            "give its lists as a table"
+        )
+    return TargetSource(text, patterns=read_logged(other).patterns)
+
+
+def bind(source: TargetSource, logged: Logged, K: int, scope: str, seed: int) -> Target:
+    """The target on the items of a log, cut to K positions.
+
+    On a log of single placements it chooses the item, and the position is as often each of them as
+    in the log; those of a target that is a log are its own.
     """
-    names = names or Names()
-    frame = given.reset_index(drop=True)
-    frame.columns = [str(name) for name in frame.columns]
-    if "query" not in frame and "query_id" in frame:
-        regions = frame["region_id"] if "region_id" in frame else [None] * len(frame)
-        pairs = zip(frame["query_id"], regions, strict=True)
-        frame["query"] = [str(q) if pd.isna(r) else f"{q}@{_whole(r)}" for q, r in pairs]
-    missing = [name for name in ("query", "rank", "item") if name not in frame]
-    if missing:
+    patterns, name = logged.patterns, source.name
+    if source.patterns is not None:
+        return _of_log(name, source.patterns, patterns, K)
+    if name == "logged":
+        share = patterns.count / patterns.serps[patterns.query]
+        ours = (name, patterns.Q, K, patterns.item_query, patterns.item_ids)
+        return ListTarget(*ours, patterns.query, patterns.items[:, :K], share)
+    target = (
+        _of_table(name, source.table, patterns, K)
+        if source.table is not None
+        else _built_in(name, logged, K, scope, seed)
+    )
+    if not logged.placed:
+        return target
+    h = target.item_positions() * logged.shares[target.item_query, :K]
+    return MarginalTarget(name, patterns.Q, K, target.item_query, target.item_ids, h)
+
+
+def _built_in(name: str, logged: Logged, K: int, scope: str, seed: int) -> Target:
+    """Any lists, or the best of a click model; ``by-ctr`` is that of the CTR per item."""
+    patterns = logged.patterns
+    ours = (name, patterns.Q, K, patterns.item_query, patterns.item_ids)
+    L = np.diff(patterns.offsets)
+    long = np.flatnonzero(L >= K)  # queries with enough items for a list: some list is as long
+    if name == "random":
+        rng = seeds.generator(seed, "replay", "random target")
+        drawn = [
+            patterns.offsets[q] + np.argsort(rng.random((RANDOM_LISTS, L[q])), axis=1)[:, :K]
+            for q in long
+        ]
+        return RandomTarget(*ours, np.repeat(long, RANDOM_LISTS), np.concatenate(drawn))
+    model = "dctr" if name == "by-ctr" else name.removeprefix("best:")
+    fitted = fit(model, logged, patterns.count, scope)
+    best = np.empty((len(long), K), dtype=np.int64)
+    for i, q in enumerate(long):
+        of = patterns.queries[q]
+        ids = patterns.item_ids[patterns.offsets[q] : patterns.offsets[q + 1]]
+        order = np.argsort(ids)
+        wanted = fitted.of(of, K=max(K, int(patterns.positions[q]))).best_list(K)
+        best[i] = patterns.offsets[q] + order[np.searchsorted(ids[order], wanted)]
+    return ListTarget(*ours, long, best, np.ones(len(long)))
+
+
+def _of_table(name: str, table: pd.DataFrame, patterns: Patterns, K: int) -> Target:
+    numbers = numbered_queries(table["query"], patterns.queries)
+    mine = table["query"].map(numbers.get)  # pandas 2 takes a dict of tuples for levels of an index
+    attrs, table = table.attrs, table[table["rank"] <= K].assign(q=mine)
+    table = table.explode("q").dropna(subset="q")  # a list of a query stands for all its regions
+    if table.empty:
+        raise LogevalError(f"{name}: none of its queries is in the log; `describe` lists those")
+    q = table["q"].to_numpy(dtype=np.int64)
+    pair, item_query, item_ids = _numbered(patterns, q, table["item"].to_numpy())
+    if (pair >= patterns.I).all():
         raise LogevalError(
-            f"{path}: there is no column {missing[0]!r} (it has {printable(frame.columns)}); "
-            "a target has query, rank, item and perhaps probability, list"
+            f"{name}: none of its items was ever shown for its query; is it of another log?"
         )
-    if not len(frame):
-        raise LogevalError(f"{path}: there is no row in it")
-    named = [kind for kind in ("query", "item") if kind in names.kinds]
-    for name in ("rank", "item"):
-        frame[name] = frame[name].astype(str) if name in named else _integers(path, frame, name)
-    texts = [str(_whole(name)) for name in frame["query"]]
-    frame["query"] = texts if "query" in named else [Query.parse(text) for text in texts]
-    if "probability" in frame:
-        frame["probability"] = _probabilities(path, frame)
-    by_rank = "probability" in frame and "list" not in frame
-    if "list" not in frame:
-        frame["list"] = 0
-    (_check_marginals if by_rank else _check_lists)(path, frame)
-    for kind in named:
-        frame[kind] = _ids(names, kind, frame[kind])
-    if "query" in named:
-        frame["query"] = [Query(number) for number in frame["query"]]
-    frame.attrs["marginals"] = by_rank
-    return frame
+    k = table["rank"].to_numpy() - 1
+    p = table["probability"].to_numpy(dtype=np.float64)
+    if attrs.get("marginals"):
+        h = np.zeros((len(item_ids), K))
+        h[pair, k] = p
+        return MarginalTarget(name, patterns.Q, K, item_query, item_ids, h)
+    _, number = np.unique(
+        np.stack([q, pd.factorize(table["list"])[0]]), axis=1, return_inverse=True
+    )
+    number = number.ravel()
+    n = int(number.max()) + 1
+    items = np.full((n, K), -1, dtype=np.int64)
+    items[number, k] = pair
+    query, probability = np.empty(n, dtype=np.int64), np.empty(n)
+    query[number], probability[number] = q, p
+    return ListTarget(name, patterns.Q, K, item_query, item_ids, query, items, probability)
 
 
-def _ids(names: Names, kind: str, column: pd.Series) -> list[int]:
-    """The ids of names; those that the log does not have are numbered below 0."""
-    known = names.ids_of(kind, column.unique())
-    unknown = [name for name in known if known[name] is None]
-    known |= {name: -1 - n for n, name in enumerate(unknown)}
-    return [int(known[name]) for name in column]  # type: ignore[arg-type]
+def _of_log(name: str, own: Patterns, patterns: Patterns, K: int) -> Target:
+    """The lists and clicks of SERPs; queries that the log does not have are left out."""
+    index = _index(patterns)
+    number = np.array([index.get(query, -1) for query in own.queries], dtype=np.int64)
+    own = own.take((number[own.query] >= 0) & (own.items[:, :K] >= 0).any(axis=1))
+    if not len(own.count):
+        raise LogevalError(f"target {name}: none of its queries is in the log")
+    query = number[own.query]
+    n, k = np.nonzero(own.items[:, :K] >= 0)
+    pair, item_query, item_ids = _numbered(patterns, query[n], own.item_ids[own.items[n, k]])
+    if (pair >= patterns.I).all():
+        raise LogevalError(f"target {name}: none of its items was ever shown in the log")
+    if own.K < K:
+        raise LogevalError(f"target {name}: its lists have {own.K} items, fewer than positions={K}")
+    items = np.full((len(own.count), K), -1, dtype=np.int64)
+    items[n, k] = pair
+    serps = sum_by(query, own.count, patterns.Q)
+    clicks, noise = mean_clicks(query, own.clicks[:, :K].sum(axis=1), own.count, patterns.Q)
+    return ListTarget(
+        name, patterns.Q, K, item_query, item_ids, query, items, own.count / serps[query],
+        serps=serps, clicks=clicks, noise=noise,
+    )  # fmt: skip
 
 
-def _read(path: Path, names: Names) -> pd.DataFrame:
-    if not path.is_file():
-        raise LogevalError(f"{path}: there is no such file; a target is a Parquet or CSV table")
-    try:
-        with open(path, "rb") as file:
-            parquet = file.read(4) == b"PAR1"
-        text: Any = dict.fromkeys(names.kinds, str)
-        return pd.read_parquet(path) if parquet else pd.read_csv(path, dtype=text)
-    except (ValueError, OSError, NotImplementedError) as error:
-        raise LogevalError(
-            f"{path}: cannot be read as Parquet or CSV ({one_line(error)})"
-        ) from None
+def numbered_queries(given: Iterable[Query], known: Sequence[Query]) -> dict[Query, list[int]]:
+    """The numbers of the known queries that are meant: of one without a region, all of its own."""
+    places: dict[Query, list[int]] = {}
+    for number, query in enumerate(known):
+        places.setdefault(query, []).append(number)
+        if query.region_id is not None:
+            places.setdefault(Query(query.query_id, None), []).append(number)
+    return {query: places.get(query, []) for query in dict.fromkeys(given)}
 
 
-def _whole(region: object) -> object:
-    """An id as it is written in the name of a query: a blank in a column makes 5 a 5.0."""
-    return f"{region:.0f}" if isinstance(region, float) and region.is_integer() else region
+def _index(patterns: Patterns) -> dict[Query, int]:
+    return {query: q for q, query in enumerate(patterns.queries)}
 
 
-def _integers(path: Path | str, frame: pd.DataFrame, name: str) -> pd.Series:
-    values = pd.to_numeric(frame[name], errors="coerce")
-    largest = EXACT if values.dtype.kind == "f" else LARGEST
-    first, last = (1, LONGEST) if name == "rank" else (-largest, largest)
-    good = values.between(first, last) & (values == np.floor(values))
-    span = f"from 1 to {LONGEST:,}" if name == "rank" else "of 64 bits"
-    _check(path, frame[name], good, f"a whole number {span}")
-    return values.astype(np.int64)
+def mean_clicks(query: Ints, clicks: Ints, count: Floats, Q: int) -> tuple[Floats, Floats]:
+    """Clicks per SERP of each query, and the variance of that mean; nan without enough SERPs."""
+    n = sum_by(query, count, Q)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = sum_by(query, count * clicks, Q) / n
+        square = sum_by(query, count * (clicks - mean[query]) ** 2, Q)
+        return mean, np.where(n > 1, square / (n - 1) / n, np.nan)
 
 
-def _probabilities(path: Path | str, frame: pd.DataFrame) -> pd.Series:
-    values = pd.to_numeric(frame["probability"], errors="coerce")
-    _check(path, frame["probability"], values.between(0.0, 1.0), "between 0 and 1")
-    return values.astype(np.float64)
+def _numbered(patterns: Patterns, query: Ints, ids: Ints) -> tuple[Ints, Ints, Ints]:
+    """Numbers of (query, item) pairs: the log's, then new ones; and all pairs."""
+    known = pd.MultiIndex.from_arrays([patterns.item_query, patterns.item_ids])
+    wanted = pd.MultiIndex.from_arrays([query, ids])
+    pair = known.get_indexer(wanted)
+    new = wanted[pair < 0].unique().sort_values()
+    pair[pair < 0] = patterns.I + new.get_indexer(wanted[pair < 0])
+    every = known.append(new)
+    item_query, item_ids = (every.get_level_values(i).to_numpy(np.int64) for i in (0, 1))
+    return pair, item_query, item_ids
 
 
-def _check(path: Path | str, column: pd.Series, good: pd.Series, wanted: str) -> None:
-    if not good.all():
-        row = int(np.argmin(good))
-        found = column.iloc[row]
-        raise LogevalError(
-            f"{path}: column {column.name!r}, row {row + 1}: "
-            f"{repr(found) if isinstance(found, str) else found} is not {wanted}"
-        )
-
-
-def _check_lists(path: Path | str, frame: pd.DataFrame) -> None:
-    if "probability" not in frame:
-        if frame.groupby("query")["list"].nunique().max() > 1:
-            raise LogevalError(f"{path}: there are several lists and no column `probability`")
-        frame["probability"] = 1.0
-    for key, rows in frame.groupby(["query", "list"], sort=False):
-        query, number = key  # type: ignore[misc]
-        place = _place(path, query) + (f", list {printable([str(number)])}" if number else "")
-        for name, why in (
-            ("rank", "with a column `probability` it may be"),
-            ("item", "a list shows it once"),
-        ):
-            if len(twice := rows[name][rows[name].duplicated()]):
-                raise LogevalError(f"{place}: {name} {twice.iloc[0]} is there twice; {why}")
-        _check_no_gap(place, rows["rank"])
-        if rows["probability"].nunique() > 1:
-            raise LogevalError(f"{place}: a list has one probability, the same in all its rows")
-    each = frame.drop_duplicates(["query", "list"])
-    for query, total in each.groupby("query", sort=False)["probability"].sum().items():
-        _check_sum(f"{_place(path, query)}: the probabilities of its lists", total)
-
-
-def _check_marginals(path: Path | str, frame: pd.DataFrame) -> None:
-    for query, rows in frame.groupby("query", sort=False):
-        place = _place(path, query)
-        _check_no_gap(place, rows["rank"])
-        twice = rows[rows.duplicated(["rank", "item"])]
-        if len(twice):
-            rank, item = twice.iloc[0][["rank", "item"]]
-            raise LogevalError(f"{place}: item {item} is at rank {rank} twice")
-        for rank, total in rows.groupby("rank")["probability"].sum().items():
-            _check_sum(f"{place}, rank {rank}: the probabilities", total)
-        of_item = rows.groupby("item")["probability"].sum()
-        if of_item.max() > 1.0 + TOLERANCE:
-            raise LogevalError(
-                f"{place}: item {of_item.idxmax()} is shown with probability "
-                f"{of_item.max():g}: twice on some list"
-            )
-
-
-def _place(path: Path | str, query: Any) -> str:
-    return f"{path}: query {query if isinstance(query, str) else Query(*query)}"
-
-
-def _check_no_gap(place: str, ranks: pd.Series) -> None:
-    if absent := set(range(1, int(ranks.max()) + 1)) - set(ranks):
-        raise LogevalError(f"{place}: rank {min(absent)} is missing")
-
-
-def _check_sum(what: str, total: float) -> None:
-    if abs(total - 1.0) > TOLERANCE:
-        raise LogevalError(f"{what} add up to {total:g}, not 1")
+def lists_target(
+    name: str, patterns: Patterns, queries: Iterable[Query], lists: Iterable[Ints], K: int
+) -> ListTarget:
+    """Lists of item ids, equally likely within their query."""
+    index = _index(patterns)
+    query = np.array([index[q] for q in queries], dtype=np.int64)
+    ids = np.stack([A[:K] for A in lists])
+    pair, item_query, item_ids = _numbered(patterns, np.repeat(query, K), ids.ravel())
+    share = 1.0 / np.bincount(query, minlength=patterns.Q)[query]
+    return ListTarget(
+        name, patterns.Q, K, item_query, item_ids, query, pair.reshape(ids.shape), share
+    )

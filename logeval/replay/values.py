@@ -26,14 +26,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from logeval.clicks.estimation.patterns import Patterns
 from logeval.clicks.fitted import FittedModel
 from logeval.clicks.quality.scores import local_items
 from logeval.errors import LogevalError
 from logeval.log.queries import Query
 from logeval.replay.estimators import OF_CELLS, Estimator, View, ratio
 from logeval.replay.logged import Logged
-from logeval.replay.targets import MarginalTarget, Target
+from logeval.replay.targets import MarginalTarget, Target, last_of
 from logeval.running.arrays import Bools, Floats, Ints, sum_by
 
 COLUMNS = ("support", "effective_serps", "clipped", "largest_weight", "supported_positions")
@@ -108,10 +107,17 @@ class Cells:
     h: Floats  # (c,) probability that the target shows the cell
     mass: Floats  # (Q, K) probability that the target shows anything at a position
     shown: sparse.csr_matrix  # (c, P) 1 where a SERP of the pattern falls into the cell
-    clicked: sparse.csr_matrix  # (c, P) 1 where it is also clicked there
+    gained: sparse.csr_matrix  # (c, P) 1 where it is also clicked there, or its reward
     row: Ints | None = None  # (c,) item K + k, at the item-position level
-    logged_p: Floats | None = None  # (c,) logged propensity, where those are used; a cell each
-    first: Bools | None = None  # (c,) the first of the cells that differ by that alone
+    logged_p: Floats | None = None  # (c,) logged propensity, where those are used
+    first: Bools | None = None  # (c,) where they differ: the first of the cells of an item there
+
+    @cached_property
+    def item(self) -> Ints | None:
+        """(c,) which item it is, from 0, where an item has more than K cells."""
+        if self.first is None or self.row is None:
+            return None
+        return np.cumsum(np.diff(self.row // self.K, prepend=-1) > 0) - 1
 
     @cached_property
     def by_position(self) -> sparse.csr_matrix:
@@ -127,7 +133,7 @@ class Cells:
         return total
 
     def predicted(self, clicks: Floats) -> sparse.csr_matrix:
-        """As ``clicked``, with a model's click probabilities (P, K) in place of the clicks."""
+        """As ``gained``, with a model's click probabilities (P, K) in place of the clicks."""
         at = self.shown.tocoo()
         values = clicks[at.col, self.position[at.row]]
         return sparse.csr_matrix((values, (at.row, at.col)), shape=self.shown.shape)
@@ -142,10 +148,13 @@ class Cells:
         return ratio(N, n[self.query])
 
 
-def cells_of(level: str, logged: Logged, target: Target) -> Cells:
-    """The cells of a level that the target shows: others have weight 0."""
+def cells_of(level: str, logged: Logged, target: Target, gains: Floats) -> Cells:
+    """The cells of a level that the target shows: others have weight 0.
+
+    ``gains`` (P, K) are clicks, or rewards.
+    """
     K, query = target.K, logged.patterns.query
-    items, clicks = logged.patterns.items[:, :K], logged.patterns.clicks[:, :K]
+    items = logged.patterns.items[:, :K]
     p, k = (x.astype(np.int32) for x in np.nonzero(items >= 0))  # a log has many: half as wide
     cell: Ints
     if level == "item-position":
@@ -160,7 +169,7 @@ def cells_of(level: str, logged: Logged, target: Target) -> Cells:
         node, h, owner, position = target.prefixes(items, query, whole=level == "list")
         cell = node[p, k]
         if level == "list":  # which is known by the prefix where it ends
-            end = node[np.arange(len(node)), (node >= 0).sum(axis=1) - 1]
+            end = node[np.arange(len(node)), last_of(node)]
             depth, owner = np.repeat(position, K), np.repeat(owner, K)
             position, cell = np.arange(len(depth)) % K, end[p] * K + k
             h = np.repeat(h, K) * (position <= depth)
@@ -173,16 +182,25 @@ def cells_of(level: str, logged: Logged, target: Target) -> Cells:
     row = np.flatnonzero(keep) if level == "item-position" else None
     logged_p = first = None
     if logged.propensities is not None and row is not None:
-        values, which = np.unique(logged.propensities[p, k], return_inverse=True)
-        keys, cell = np.unique(cell * len(values) + which, return_inverse=True)
-        logged_p, at = values[keys % len(values)], keys // len(values)
-        owner, position, h, row = owner[at], position[at], h[at], row[at]
-        first = np.diff(at, prepend=-1) > 0
-    one, c, shape = np.ones(len(p), dtype=np.float32), clicks[p, k], (len(h), len(items))
+        of_cell = logged.propensities[p, k]
+        logged_p = np.zeros(len(h))
+        logged_p[cell] = of_cell
+        if not np.allclose(logged_p[cell], of_cell, rtol=1e-9, atol=0.0):  # a cell for each value
+            values, which = np.unique(of_cell, return_inverse=True)
+            never = np.flatnonzero(logged_p == 0.0) * (len(values) + 1)
+            keys, cell = np.unique(
+                np.append(cell * (len(values) + 1) + 1 + which, never), return_inverse=True
+            )
+            cell, at = cell[: len(p)], keys // (len(values) + 1)
+            logged_p = np.append(0.0, values)[keys % (len(values) + 1)]
+            owner, position, h, row = owner[at], position[at], h[at], row[at]
+            first = np.diff(at, prepend=-1) > 0
+    one, gain, shape = np.ones(len(p), dtype=np.float32), gains[p, k], (len(h), len(items))
+    c = gain != 0
     shown = sparse.csr_matrix((one, (cell, p)), shape=shape)
-    clicked = sparse.csr_matrix((one[c], (cell[c], p[c])), shape=shape)
+    gained = sparse.csr_matrix((gain[c], (cell[c], p[c])), shape=shape)
     mass = target.mass()
-    return Cells(target.Q, K, owner, position, h, mass, shown, clicked, row, logged_p, first)
+    return Cells(target.Q, K, owner, position, h, mass, shown, gained, row, logged_p, first)
 
 
 @dataclass(frozen=True)
@@ -194,16 +212,22 @@ class Prediction:
     e: Floats | None = None  # (Q, K) examination, of a PBM
     wanted: Floats | None = None  # (I K,) expected clicks of the target, by item and position
 
+    def times(self, of_pattern: Floats, of_query: Floats, of_place: Floats) -> Prediction:
+        """Rewards in the place of clicks."""
+        wanted = None if self.wanted is None else self.wanted * of_place
+        return Prediction(self.clicks * of_pattern[:, None], self.value * of_query, self.e, wanted)
 
-def predict(fitted: FittedModel, patterns: Patterns, target: Target) -> Prediction:
+
+def predict(fitted: FittedModel, logged: Logged, target: Target) -> Prediction:
     """What the model says of the log's lists, cut to the target's positions, and of the target."""
-    if isinstance(target, MarginalTarget) and fitted.kind.name not in OF_CELLS:
+    patterns = logged.patterns
+    if (logged.placed or isinstance(target, MarginalTarget)) and fitted.kind.name not in OF_CELLS:
         raise LogevalError(
             f"target {target.name}: it gives probabilities per rank, and {fitted.model} needs "
             f"whole lists; use a model of item and position ({', '.join(OF_CELLS)})"
         )
     K, queries = target.K, patterns.queries
-    logged = click_probabilities(
+    of_log = click_probabilities(
         fitted, queries, patterns.query, patterns.items[:, :K], patterns.item_ids
     )
     query, items, probability = target.lists()
@@ -215,7 +239,7 @@ def predict(fitted: FittedModel, patterns: Patterns, target: Target) -> Predicti
     e = None
     if fitted.model == "PBM":
         e = np.stack([fitted.of(q, unseen=True, K=K).e for q in queries])  # type: ignore[attr-defined]
-    return Prediction(logged, value, e, wanted)
+    return Prediction(of_log, value, e, wanted)
 
 
 def click_probabilities(
@@ -242,7 +266,8 @@ Predictions = dict[str, Prediction]  # by click model
 class Values:
     """One target on one log. ``values`` may be asked for any numbers of SERPs per pattern.
 
-    Weights are at most ``clip``.
+    Weights are at most ``clip``. With ``rewards`` it is the value in the second reward of the log;
+    a click model then predicts clicks times the reward per click of the query.
     """
 
     def __init__(
@@ -252,23 +277,48 @@ class Values:
         estimators: Sequence[Estimator],
         *,
         clip: float = np.inf,
+        rewards: bool = False,
     ) -> None:
         self.logged, self.target, self.estimators = logged, target, list(estimators)
-        self.clip = clip
+        self.clip, self.rewards = clip, rewards
+        self.gains: Any = logged.patterns.clicks[:, : target.K].astype(np.float32)
+        if rewards and logged.rewards is not None:
+            self.gains = logged.rewards[:, : target.K]
         self.Q, P = logged.patterns.Q, len(logged.patterns.count)
         one = np.ones(P, dtype=np.float32)
         at = (logged.patterns.query, np.arange(P))
         self._by_query = sparse.csr_matrix((one, at), shape=(self.Q, P))
         self.cells = {
-            level: cells_of(level, logged, target)
+            level: cells_of(level, logged, target, self.gains)
             for level in dict.fromkeys(e.LEVEL for e in self.estimators)
             if level is not None
         }
+        cells = self.cells.get("item-position")
+        split = cells is not None and cells.first is not None
+        across = [e for e in self.estimators if e.ACROSS and split]
+        if across:
+            raise LogevalError(
+                f"{across[0]}: needs propensities of an item at positions where it was not shown, "
+                "and those that were logged differ between searches; take IP or DR, or "
+                "propensities=estimated"
+            )
 
     def predictions(self, models: dict[str, FittedModel]) -> Predictions:
         """What fitted click models say of the log and of the target."""
-        patterns = self.logged.patterns
-        return {name: predict(model, patterns, self.target) for name, model in models.items()}
+        found = {name: predict(model, self.logged, self.target) for name, model in models.items()}
+        if self.rewards:
+            found = {name: each.times(*self._per_click()) for name, each in found.items()}
+        return found
+
+    def _per_click(self) -> tuple[Floats, Floats, Floats]:
+        """The reward per click, by pattern, by query and by item and position of the target."""
+        patterns, K = self.logged.patterns, self.target.K
+        of_serp = np.stack([self.gains.sum(axis=1), patterns.clicks[:, :K].sum(axis=1)], axis=1)
+        total = np.asarray(self._by_query @ (of_serp * patterns.count[:, None]))
+        whole = total.sum(axis=0)
+        mean = whole[0] / max(whole[1], 1.0)
+        each = np.where(total[:, 1] > 0, total[:, 0] / np.maximum(total[:, 1], 1.0), mean)
+        return each[patterns.query], each, np.repeat(each[self.target.item_query], K)
 
     def serps(self, W: Floats) -> Floats:
         """The number of SERPs of each query, (Q, B)."""
@@ -321,7 +371,7 @@ class Values:
         """(Q, B) sums over cells of clicks, or residuals, times weights."""
         cells = self.cells[estimator.LEVEL or ""]
         rho = np.minimum(estimator.weights(view), self.clip)
-        gain = cells.clicked @ W
+        gain = cells.gained @ W
         if estimator.DIRECT:
             gain = gain - cells.predicted(predictions[estimator.model or ""].clicks) @ W
         total = cells.sums(gain * rho)
@@ -334,7 +384,7 @@ class Values:
     def _view(self, estimator: Estimator, W: Floats, predictions: Predictions) -> View:
         cells, n = self.cells[estimator.LEVEL or ""], self.serps(W)
         p = cells.propensities(cells.shown @ W, n)
-        view = View(cells.h[:, None], p, cells.K)
+        view = View(cells.h[:, None], p, cells.K, item=cells.item)
         if estimator.EXAMINATION and (e := predictions["pbm"].e) is not None:
             view = replace(view, e=e[cells.query, cells.position])
         if estimator.EXPECTED:
@@ -346,7 +396,7 @@ class Values:
 
     def prefix_support(self) -> Floats:
         """``supported`` of Prefix (Q, K): what List would have at a smaller K."""
-        cells = cells_of("prefix", self.logged, self.target)
+        cells = cells_of("prefix", self.logged, self.target, self.gains)
         seen = (cells.shown @ self.logged.patterns.count)[:, None] > 0
         return cells.sums(cells.h[:, None] * seen)[:, :, 0]
 

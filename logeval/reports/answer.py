@@ -11,15 +11,16 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from logeval.facts import Fact, worst_first
-from logeval.reports.words import REMEDIES, sentence
+from logeval.reports.words import LEVELS, REMEDIES, capital, sentence
 from logeval.running.names import parse_call
 
 if TYPE_CHECKING:
     from logeval.decision.decision import Choice, Decision, TestSize
 
 UNITS = {"clicks": "clicks", "any-click": "searches with a click", "satisfaction": "satisfaction"}
-NAMED = ("thin-queries", "learns-nothing", "left-out")  # though they are no cautions
-MOST_ROWS = 6  # policies in the table; the others are in the page
+NAMED = ("not-used", "thin-queries", "learns-nothing", "left-out")  # though they are no cautions
+MOST_ROWS = 4  # of policies in the table, with that of the others, which are in the page
+WHOLE = 0.95  # of the log's searches: an answer about as many is about the log
 
 
 def text(found: Decision, markdown: bool = False) -> str:
@@ -28,11 +29,12 @@ def text(found: Decision, markdown: bool = False) -> str:
     head, rows = table(found)
     shown = [[f"{mark} {row[0]}", *row[1:]] for mark, row in rows]
     first = f"**{word}.** {why}" if markdown else f"{word}.  {why}"
-    rest = [f"Believe it?  {'; '.join(believe(found))}."]
+    mind = believe(found)
+    rest = [f"Believe it?  {'; '.join(mind)}."] if mind else []
     rest += [f"{line}." for line in all_results(found)]
     rest += [f"Next   {line}." for line in next_steps(found)]
     made = _markdown(head, shown) if markdown else table_text([f"  {head[0]}", *head[1:]], shown)
-    return "\n".join([first, "", made, "", *rest])
+    return "\n".join([first, "", *([made, ""] if found.choices else []), *rest])
 
 
 def headline(found: Decision) -> tuple[str, str]:
@@ -46,7 +48,7 @@ def headline(found: Decision) -> tuple[str, str]:
         )
     why = next((fact for fact in found.facts if fact.code == found.reason), None)
     subject = "KEEP today's ranker" if found.decision == "KEEP" else "WAIT"
-    return subject, "" if why is None else f"{_capital(_said(found, why))}."
+    return subject, "" if why is None else f"{capital(_said(found, why))}."
 
 
 def _over(found: Decision) -> str:
@@ -61,10 +63,14 @@ def table(found: Decision) -> tuple[list[str], list[tuple[str, list[str]]]]:
     best = _percent(found.best / found.today - 1.0) if found.today else ""
     rows = [(" ", ["best lists", _total(found.best, error), best, "", "", ""])]
     names = short_names(found)
-    for one in found.choices[:MOST_ROWS]:
+    shown = found.choices if len(found.choices) <= MOST_ROWS else found.choices[: MOST_ROWS - 1]
+    for one in shown:
         cells = [names[one.policy], _total(one.reward, error), _gain(one), _chance(one.worse)]
         cells += [_pays_back(one, found), _worst(one)]
         rows.append((">" if one.tied else " ", cells))
+    if more := found.choices[len(shown) :]:
+        least = _total(more[-1].reward, error)
+        rows.append((" ", [f"{len(more)} more", f"from {least}", "", "", "", ""]))
     rows.append((" ", ["today's ranker", _total(found.today, error), "", "", "", ""]))
     return ["", UNITS[found.reward], "vs today", "worse", "pays back", "worst query"], rows
 
@@ -72,15 +78,16 @@ def table(found: Decision) -> tuple[list[str], list[tuple[str, list[str]]]]:
 def believe(found: Decision) -> list[str]:
     """What the answer rests on, and what to have in mind."""
     said = [f for f in found.facts if f.code in ("simulator-used", "simulator-fails")]
+    said += [f for f in found.facts if f.code == "traffic-covered" and (f.value or 0.0) < WHOLE]
     said += [f for f in found.facts if f.level == "caution" and f.code != found.reason]
     said += [f for f in found.facts if f.code in NAMED and f not in said]
-    return [_said(found, fact) for fact in said] or ["nothing is known"]
+    return [_said(found, fact) for fact in said]
 
 
 def all_results(found: Decision) -> list[str]:
     """What results that the log hardly shows would add."""
     one, more = found.choice, found.all_gain
-    if one is None or more is None or more <= one.gain:
+    if one is None or more is None or more <= one.gain + _half(one):
         return []
     return [f"If rarely shown results hold what they promise: {_percent(more)}"]
 
@@ -91,7 +98,7 @@ def next_steps(found: Decision) -> list[str]:
     if found.decision == "WAIT" and found.reason in REMEDIES:
         steps.append(REMEDIES[found.reason])
     if found.decision != "KEEP" and found.tests:
-        steps.append(f"a test takes {' or '.join(map(_test, found.tests))}")
+        steps.append(" or ".join(map(_test, found.tests)))
     return steps
 
 
@@ -113,15 +120,18 @@ def _short(names: Iterable[str]) -> dict[str, str]:
     return {name: of if alone.count(of) == 1 else name for name, of in short.items()}
 
 
-def facts_table(facts: Sequence[Fact]) -> str:
-    """The facts, the worst first: what, its value, what it is held against, what to do."""
-    return table_text(["fact", "value", "threshold", "", "what to do"], facts_rows(facts))
+FACTS = ["fact", "value", "threshold", "", "what to do"]
 
 
 def facts_rows(facts: Sequence[Fact]) -> list[list[str]]:
     """A row per fact."""
     return [
-        [sentence(f), *map(_plain, (f.value, f.threshold)), f.level, REMEDIES.get(f.code, "")]
+        [
+            sentence(f),
+            *map(_plain, (f.value, f.threshold)),
+            LEVELS[f.level],
+            REMEDIES.get(f.code, ""),
+        ]
         for f in worst_first(facts)
     ]
 
@@ -153,10 +163,10 @@ def _half(one: Choice) -> float:
 
 
 def _digits(half: float) -> int:
-    """Digits after the point of a percentage whose error is so large: two of the error."""
+    """Digits after the point of a percentage whose error is so large: two of it up to 4.9."""
     if not half > 0.0:
         return 1
-    return int(min(max(1 - math.floor(math.log10(100.0 * half)), 0), 3))
+    return int(min(max(1 - math.floor(math.log10(200.0 * half)), 0), 3))
 
 
 def _percent(share: float, digits: int | None = None) -> str:
@@ -190,23 +200,41 @@ def _pays_back(one: Choice, found: Decision) -> str:
     if one.pays_back is None:
         return "never"
     if found.days is None:
-        return f"after {one.pays_back / found.searches:.0%}"
+        share = one.pays_back / found.searches
+        return "at once" if share < 0.005 else f"after {share:.0%}"
     return f"day {max(math.ceil(one.pays_back), 1)}"
 
 
 def _test(test: TestSize) -> str:
     if test.searches is None:
-        return f"no number of searches ({test.design})"
-    size = 10.0 ** max(math.floor(math.log10(test.searches)) - 1, 0)  # two digits
-    searches = f"{math.ceil(test.searches / size) * size:,.0f} searches"
+        return f"{test.design}: no number of searches is enough"
+    return f"{test.design} of {_two_digits(test.searches)} searches{_days(test)}"
+
+
+def _two_digits(searches: float) -> str:
+    """Rounded up."""
+    size = 10.0 ** max(math.floor(math.log10(searches)) - 1, 0)
+    return f"{math.ceil(searches / size) * size:,.0f}"
+
+
+def _days(test: TestSize) -> str:
     if test.days is None:
-        return f"{searches} ({test.design})"
+        return ""
     days = max(math.ceil(test.days), 1)
-    return f"{searches}, {days:,} day{'s' if days > 1 else ''} ({test.design})"
+    return f" ({days:,} day{'s' if days > 1 else ''})"
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+TESTS = ["test", "compared", "effect", "searches", "days"]
+
+
+def rows_of_tests(found: Decision) -> list[list[str]]:
+    """A row per design of a test of the choice against today's ranker."""
+    rows = []
+    for test in found.tests:
+        searches = "never enough" if test.searches is None else _two_digits(test.searches)
+        days = "" if test.days is None else f"{max(math.ceil(test.days), 1):,}"
+        rows.append([test.design, test.metric, f"{test.effect:+.2g}", searches, days])
+    return rows
 
 
 def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -24,7 +24,7 @@ from logeval.errors import LogevalError
 from logeval.evaluation.results import Runs
 from logeval.log.log import Log, load
 from logeval.log.names import Names, shortened
-from logeval.replay.estimates import Estimates
+from logeval.replay.estimate import Estimates
 from logeval.reports.figures.canvas import drawn, inline, laid_out
 from logeval.running.words import cell
 from logeval.storage import tables
@@ -52,12 +52,12 @@ class Content:
 
     def where(self, i: int) -> str:
         """What tells the headings of the i-th runs from those of others."""
-        return "" if len(self.runs) == 1 else f": {self.runs[i].folder}"
+        return "" if len(self.runs) == 1 else f": {self.runs[i].folder or 'in memory'}"
 
     @cached_property
     def names(self) -> dict[str, str]:
         """All queries of the page, by the names that they have everywhere on it."""
-        queries = {str(q) for runs in self.runs for q in runs.table()["query"].unique()}
+        queries = {str(q) for runs in self.runs for q in runs.to_pandas()["query"].unique()}
         found = Names()
         every: list[Any] = [*self.runs, *self.models.values()]
         for one in every:
@@ -95,8 +95,9 @@ def content_of(asked: Report) -> Content:
     notes: list[str] = []
     models = _models(asked, of_runs, notes)
     replay = None if asked.replay is None else Estimates.read(asked.replay)
+    runs = [*map(Runs.load, of_runs), *asked.in_memory]
     return Content(
-        [Runs.load(folder).only(asked.policies, asked.n_runs) for folder in of_runs],
+        [one.only(asked.policies, asked.n_runs) for one in runs],
         Decision.read(decided[0]) if decided else None,
         models,
         _log(asked, models, replay, notes),

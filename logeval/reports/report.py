@@ -61,19 +61,28 @@ class Report(Stage[Path]):
     quiet: Quiet = False
 
     @property
-    def folders(self) -> list[Path]:
-        """The folders of the runs."""
+    def given(self) -> "list[Runs | Path]":
+        """The folders of the runs, and those that are in memory only."""
         from logeval.evaluation.results import Runs
 
         several: Any = [self.runs] if isinstance(self.runs, Runs | str | Path) else self.runs
         if not fits(several, Sequence[Runs | Path | str]):
             raise LogevalError(f"{short(self.runs)}: are not runs; give the folder of some")
-        folders = [r.saved_in() if isinstance(r, Runs) else Path(r) for r in several]
-        if not folders:
+        if not len(several):
             raise LogevalError(
                 "there is nothing to report; name the folder of a decision, or of some runs"
             )
-        return folders
+        return [r.folder or r if isinstance(r, Runs) else Path(r) for r in several]
+
+    @property
+    def folders(self) -> list[Path]:
+        """The folders."""
+        return [one for one in self.given if isinstance(one, Path)]
+
+    @property
+    def in_memory(self) -> "list[Runs]":
+        """The runs that have no folder."""
+        return [one for one in self.given if not isinstance(one, Path)]
 
     def arguments(self) -> Manifest:
         """The settings, and the names of the folders, which the page shows."""
@@ -113,6 +122,6 @@ report = function(
 
 def report_of(runs: "Runs", out: Path | str = "report", **settings: Any) -> Path:
     """Write ``out``/index.html about these runs, as ``logeval.report``; returns its path."""
-    rows = runs.table()
+    rows = runs.to_pandas()
     policies, n_runs = sorted(set(rows["policy"])), int(rows["run"].max()) + 1
     return report(runs, out, policies=policies, n_runs=n_runs, **settings)

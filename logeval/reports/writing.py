@@ -60,7 +60,7 @@ def _subtitle(content: Content) -> str:
     if found is not None:
         period = "" if found.days is None else f", {found.days:,.3g} days"
         return f"{found.queries:,} queries, {found.searches:,.0f} searches{period}"
-    tables_ = [one.table() for one in content.runs]
+    tables_ = [one.to_pandas() for one in content.runs]
     policies = {policy for table in tables_ for policy in table["policy"]}
     simulators = sorted({simulator for table in tables_ for simulator in table["simulator"]})
     queries = {query for table in tables_ for query in table["query"]}
@@ -80,5 +80,6 @@ def _footer(folders: Sequence[Path], out: Path | str) -> str:
     if here.name == "logeval" or here.match("logeval/cli.py"):
         command = shlex.join(["logeval", *sys.argv[1:]])
     else:  # from Python: the command that does the same
-        command = shlex.join(["logeval", "report", *map(str, folders), "--out", str(out)])
+        given = map(str, folders) if folders else ["RUNS"]  # these were in memory
+        command = shlex.join(["logeval", "report", *given, "--out", str(out)])
     return f"{date}, logeval {__version__}, Python {platform.python_version()}. Made by: {command}"

@@ -34,7 +34,7 @@ def interval(low: float, high: float) -> str:
 
 
 def _digits(size: float) -> int:
-    return 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 0.1 else 3
+    return 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 0.1 else 3 if size >= 0.01 else 4
 
 
 def p_value(p: float) -> str:

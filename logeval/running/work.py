@@ -18,8 +18,8 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
     CancelledError,
-    Future,
     ProcessPoolExecutor,
+    as_completed,
     wait,
 )
 from concurrent.futures.process import BrokenProcessPool
@@ -36,7 +36,6 @@ Tick = Callable[[float], None]
 Advance = Callable[[str, float], None]  # of a title
 CONNECT_SECONDS = 10  # to reach a scheduler
 CLOSE_SECONDS = 2  # to take leave of it
-LONELY_SECONDS = 5.0  # without a result, after which one looks whether there are any workers
 POLL_SECONDS = 0.5  # between two looks at the progress of local processes
 
 
@@ -172,21 +171,14 @@ def _on_cluster(
     level = logger.level
     try:
         logger.setLevel(logging.CRITICAL)  # it would log a traceback where we say what happened
+        if not client.nthreads():
+            text = f"{scheduler} has no workers; waiting for: dask worker {scheduler}"
+            print(f"logeval: {text}", file=sys.stderr, flush=True)
         pool = client.get_executor(pure=False)
-        by_future: dict[Future[Any], Task] = {
-            pool.submit(function, task.argument, _silent): task for task in tasks
-        }
-        pending = set(by_future)
-        said = False
-        while pending:
-            ready, pending = wait(pending, LONELY_SECONDS, FIRST_COMPLETED)
-            if not (ready or said or client.nthreads()):
-                said = True
-                text = f"{scheduler} has no workers; waiting for: dask worker {scheduler}"
-                print(f"logeval: {text}", file=sys.stderr, flush=True)
-            for future in ready:
-                yield future.result()
-                advance(by_future[future].title, by_future[future].size)
+        by_future = {pool.submit(function, t.argument, _silent): t for t in tasks}
+        for future in as_completed(by_future):
+            yield future.result()
+            advance(by_future[future].title, by_future[future].size)
     except KilledWorker as error:
         raise LogevalError(
             f"several workers of {scheduler} died over the same unit (out of memory?); look into "

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import pyarrow as pa
 
+from logeval.facts import Fact
 from logeval.storage import schemas, tables
 
 if TYPE_CHECKING:
@@ -47,7 +48,10 @@ class Stored(Shown):
 
     def kept(self) -> Mapping[str, Any]:
         """What the manifest keeps."""
-        return {name: getattr(self, name) for name in self.KEPT}
+        found = {name: getattr(self, name) for name in self.KEPT}
+        if "facts" in found:
+            found["facts"] = [fact.record() for fact in found["facts"]]
+        return found
 
     @classmethod
     def read(cls, folder: Path | str) -> Self:
@@ -57,6 +61,8 @@ class Stored(Shown):
     @classmethod
     def _of(cls, folder: Path | str, manifest: tables.Manifest) -> Self:
         values: dict[str, Any] = {name: manifest.get(name) for name in cls.KEPT}
+        if "facts" in values:
+            values["facts"] = [Fact.of(record) for record in values["facts"] or ()]
         for field, name in cls.TABLES.items():
             values[field] = tables.table_of(folder, manifest, name).to_pandas()
         return cls(**values, manifest=manifest)  # type: ignore[call-arg]

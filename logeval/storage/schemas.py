@@ -133,8 +133,7 @@ MODELS = _table("models", """
     """)  # fmt: skip
 
 PARAMETERS = _table("parameters", """
-    One row per value of a click model: `models` in JSON (`inspect --json`, `import-models`), and as
-        `FittedModels.table()`.
+    One row per value of a click model: `FittedModels.table()`.
 
     model         string      click model, for instance DCM
     method        string      how it was estimated: em, mle, guo, counting, or truth
@@ -349,10 +348,13 @@ ESTIMATES = _table("estimates", """
     query                string?   query; null for all of them
     estimator            string    estimator with its parameters, for instance DR(ubm)
     positions            int32     K: the positions that count
-    value                float64?  estimated clicks per SERP; null without support
+    value                float64?  estimated clicks per SERP, or per placement of a log without
+                                   lists; null without support
     low                  float64?  lower end of the 95% interval
     high                 float64?  upper end of the 95% interval
     truth                float64?  clicks per SERP of a target that is a log; else null
+    truth_low            float64?  lower end of its 95% interval
+    truth_high           float64?  upper end
     logged               float64?  clicks per SERP of the log that the estimate is from
     difference           float64?  value - logged
     difference_low       float64?  its 95% interval, paired
@@ -369,6 +371,13 @@ ESTIMATES = _table("estimates", """
     largest_weight       float64?  largest weight before clipping
     supported_positions  int32?    largest K up to which every position has the support that is
                                    asked for; null for DM
+    reward                 float64?  value in the second reward; null where the log has none
+    reward_low             float64?  lower end of its 95% interval
+    reward_high            float64?  upper end
+    reward_logged          float64?  second reward per SERP of the log
+    reward_difference      float64?  reward - reward_logged
+    reward_difference_low  float64?  its 95% interval, paired
+    reward_difference_high float64?  likewise
     """)  # fmt: skip
 
 VALIDATION = _table("validation", """

@@ -43,6 +43,7 @@ FORMAT = 2  # of the manifest; 1 vouched for files that were replaced under thei
 STAGING = ".logeval.partial"  # where a writer has what is not in its place yet
 JOURNAL = "journal.json"  # in there: which files a writer replaces, and which it puts in place
 BY_CONTENT = re.compile(r"-([0-9a-f]{8})\.parquet$")
+REMEDY = "move its folder away, or delete it, and write it again"
 DONE = ("stage", "version", "arguments", "inputs")  # what was done, of all that is known
 Manifest = dict[str, Any]
 T = TypeVar("T")
@@ -125,7 +126,7 @@ def read_manifest(path: Path | str) -> Manifest:
     try:
         found = json.loads(file.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
-        raise LogevalError(f"{file}: not a manifest ({error}); write the table again") from None
+        raise LogevalError(f"{file}: not a manifest ({error}); {REMEDY}") from None
     kinds = {"stage": str, "version": str, "arguments": dict, "inputs": list, "files": dict}
     whole = isinstance(found, dict) and all(isinstance(found.get(k), kinds[k]) for k in kinds)
     if whole and found.get("format") != FORMAT and found.get("checksum") == _own_checksum(found):
@@ -144,8 +145,7 @@ def read_manifest(path: Path | str) -> Manifest:
         )
     ):
         raise LogevalError(
-            f"{file}: not a manifest as logeval wrote it (damaged, or edited by hand); write the "
-            "table again"
+            f"{file}: not a manifest as logeval wrote it (damaged, or edited by hand); {REMEDY}"
         )
     return found  # type: ignore[no-any-return]
 
@@ -251,10 +251,13 @@ def file_of(manifest: Mapping[str, Any], name: str) -> str | None:
 
 def path_of(folder: Path | str, name: str) -> Path:
     """The file that holds a table, for pandas, DuckDB and others."""
-    file = file_of(read_manifest(folder), name)
-    if file is None:
+    return Path(folder) / _file_in(folder, read_manifest(folder), name)
+
+
+def _file_in(folder: Path | str, manifest: Manifest, name: str) -> str:
+    if (file := file_of(manifest, name)) is None:
         raise LogevalError(f"{folder}: there is no table {name} here; is it a {name} folder?")
-    return Path(folder) / file
+    return file
 
 
 def read_table(path: Path | str, name: str) -> pa.Table:
@@ -276,10 +279,7 @@ def consistent(folder: Path | str, read: Callable[[Manifest], T]) -> T:
 
 def table_of(folder: Path | str, manifest: Manifest, name: str) -> pa.Table:
     """A table that a manifest names, checked."""
-    schema, folder = TABLES[name], Path(folder)
-    file = file_of(manifest, name)
-    if file is None:
-        raise LogevalError(f"{folder}: there is no table {name} here; is it a {name} folder?")
+    schema, file, folder = TABLES[name], _file_in(folder, manifest, name), Path(folder)
     content = b""
     with contextlib.suppress(FileNotFoundError):
         content = (folder / file).read_bytes()
@@ -411,8 +411,7 @@ def commit(out: Path) -> None:
     staging = out / STAGING
     made = read_manifest(staging)["files"]
     new = [name for name in made if BY_CONTENT.search(name) and (staging / name).exists()]
-    ours = _found_in(out)
-    old = recognised(out, made) if ours is None else list(_records(ours))
+    old = _records(found) if (found := _found_in(out)) else {}
     (staging / JOURNAL).write_text(json.dumps([*old, *new]), encoding="utf-8")
     for name in new:
         (out / name).parent.mkdir(parents=True, exist_ok=True)
@@ -491,17 +490,18 @@ def check_output(
         check_free(out, [MANIFEST, *names])
     if found and found["stage"] != stage:
         raise LogevalError(f"{out}: holds the output of {found['stage']}; choose another folder")
-    if found is None and os.path.lexists(out / MANIFEST) and not recognised(out):
-        raise _foreign(out / MANIFEST)
     ours = _records(found) if found else {}
     for name in names:
-        above = PurePosixPath(name).parents
-        for folder in (out / parent for parent in list(above)[:-1]):
-            if os.path.lexists(folder) and (folder.is_symlink() or not folder.is_dir()):
-                raise _foreign(folder)
         file = out / name
+        folders = [out / above for above in list(PurePosixPath(name).parents)[:-1]]
+        foreign = [f for f in folders if os.path.lexists(f) and (f.is_symlink() or not f.is_dir())]
         if os.path.lexists(file) and not (name in ours and _regular(file)) and not _named(file):
-            raise _foreign(file)
+            foreign.append(file)
+        if foreign:
+            raise LogevalError(
+                f"{foreign[0]}: was not written by logeval, so it is not replaced; move it away, "
+                "or choose another folder"
+            )
     for file in [] if overwrite or found is None else changed(out, found):
         raise LogevalError(
             f"{file}: changed since logeval wrote it (edited, or damaged), so it is not replaced; "
@@ -519,30 +519,9 @@ def check_free(out: Path, names: Iterable[str]) -> None:
             )
 
 
-def _foreign(file: Path) -> LogevalError:
-    return LogevalError(
-        f"{file}: was not written by logeval, so it is not replaced; move it away, or choose "
-        "another folder"
-    )
-
-
 def _found_in(out: Path) -> Manifest | None:
-    """The manifest of a folder that is going to be written to; None if it cannot be read."""
-    try:
-        return read_manifest(out)
-    except OtherVersion:
-        raise
-    except LogevalError:
-        return None
-
-
-def recognised(out: Path, beside: Iterable[str] = ()) -> list[str]:
-    """Files that are logeval's by their names, for the day on which the manifest is damaged."""
-    folders = {out, *((out / name).parent for name in beside)}
-    if not beside:
-        folders |= {f for f in out.glob("*/") if f.name != STAGING and not there_is(f)}
-    found = [file for folder in folders for file in folder.glob("*.parquet") if _named(file)]
-    return [file.relative_to(out).as_posix() for file in found]
+    """The manifest of a folder that is going to be written to, if it has one."""
+    return read_manifest(out) if there_is(out) else None
 
 
 def _named(file: Path) -> bool:

@@ -21,7 +21,7 @@ from isal import igzip
 from scipy.special import expit, logit
 
 from logeval.clicks.models.model import ChainModel
-from logeval.clicks.users import browsing, chain
+from logeval.clicks.users import browsing, chain, choice
 from logeval.errors import LogevalError
 from logeval.log.formats.registry import FORMATS, GENERATED
 from logeval.running import seeds
@@ -208,6 +208,13 @@ def _clicks_of(
         x = {p.field: values[p.field][of[p.kind]] for p in kind.PARAMETERS} | {"w": w}
         skip = float(kind.formulas.skip(x))
         chain.sample_rows(w, kind.formulas.stay(x), skip, uniforms, clicks)
+    elif kind.name == "Choice":  # queries are alike, but for their items
+        own = {f: values[f][0] for f in ("b", "more", "depth", "response")}
+        users = choice.Choice(w=values["w"], s=values["s"], **own)
+        stay = choice.odds(1.0 - values["s"][lists])
+        response = float(users.response)
+        p = np.empty(w.shape)
+        choice.follow_rows(w, stay, users.places, response, uniforms, clicks, p)
     elif kind.name == "UBM":
         browsing.sample_rows(w, values["e"][0], uniforms, clicks)
     else:

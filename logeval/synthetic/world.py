@@ -23,7 +23,7 @@ import pyarrow as pa
 from scipy.special import expit, logit, ndtri
 
 from logeval.clicks.collection import FittedModels
-from logeval.clicks.estimation.classes.fit import number_of
+from logeval.clicks.estimation.classes import number_of
 from logeval.clicks.estimation.estimates import ParameterEstimate
 from logeval.clicks.fitted import FittedClasses, FittedModel
 from logeval.clicks.models.model import ClickModel
@@ -95,12 +95,14 @@ ITEM_SPREAD, QUERY_SPREAD, TERMINATION_SPREAD = 0.8, 2.04, 2.88
 EXAMINATION = np.array([1, 0.960, 0.761, 0.592, 0.457, 0.386, 0.331, 0.284, 0.262, 0.267])
 SATISFACTION, CONTINUATION = 0.5, 0.95  # of SDBN and DBN
 TAU1, TAU2, TAU3 = 0.95, 0.8, 0.4  # of the CCM
+# One more click of the choice model, after 0, 1, 2 and more; how it responds to what a list offers.
+MORE, DEPTH, RESPONSE = np.array([0.85, 0.6, 0.75]), 0.6, 0.6
 
 # Classes of users: by how much the first and the last differ from the middle, on the logit scale,
 # the spread of their likings, and how alike queries are in the shares of the classes.
 CLASS_ATTRACTION, CLASS_LEAVING, CLASS_SPREAD, USERS_ALIKE = 2.0, 1.5, 0.4, 30.0
 
-MODELS_OFFERED = ("CM", "DCM", "SDBN", "DBN", "CCM", "PBM", "UBM")
+MODELS_OFFERED = ("CM", "DCM", "SDBN", "DBN", "CCM", "PBM", "UBM", "Choice")
 
 
 @dataclass(frozen=True)
@@ -236,9 +238,9 @@ def _with_classes(world: World, C: int, rng: np.random.Generator) -> World:
         own = dict(world.parameters)
         liking = CLASS_SPREAD * rng.standard_normal(len(own["w"]))
         own["w"] = expit(logit(own["w"]) + CLASS_ATTRACTION * x + liking)
-        for field in ("v", "s"):  # leaving after a click
+        for field, sign in (("v", -1.0), ("s", -1.0), ("more", 1.0)):  # leaving, or going on
             if field in own:
-                own[field] = expit(logit(own[field]) - CLASS_LEAVING * x)
+                own[field] = expit(logit(own[field]) + sign * CLASS_LEAVING * x)
         classes.append(own)
     return replace(world, classes=tuple(classes), share=share)
 
@@ -259,6 +261,15 @@ def _other_parameters(
         e = np.maximum(0.9 * 0.8 ** np.maximum(distance - 1, 0), 0.1)
         e[:, 0] = EXAMINATION
         return {"e": np.tile(np.where(distance > 0, e, 0.0), (Q, 1, 1))}
+    if model == "Choice":
+        distance = np.arange(K)[:, None] + 1 - np.arange(K + 1)
+        b = np.where(distance > 0, 0.8 ** np.maximum(distance - 1, 0), 0.0)
+        b[:, 0] = EXAMINATION
+        s = expit(ITEM_SPREAD * rng.standard_normal(n_items))
+        more = np.pad(MORE, (0, K - len(MORE)), mode="edge")
+        of_queries = {"b": b, "more": more, "depth": np.full(K, DEPTH)}
+        found = {name: np.tile(x, (Q, *[1] * x.ndim)) for name, x in of_queries.items()}
+        return {"s": s, "response": np.full(Q, RESPONSE)} | found
     if model in ("SDBN", "DBN"):
         s = expit(logit(SATISFACTION) + ITEM_SPREAD * rng.standard_normal(n_items))
         return {"s": s} | ({"gamma": np.full(Q, CONTINUATION)} if model == "DBN" else {})

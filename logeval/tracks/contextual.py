@@ -19,6 +19,7 @@ import numpy as np
 
 from logeval.clicks.users import chain
 from logeval.errors import LogevalError
+from logeval.facts import Fact
 from logeval.features.table import HALF, Features, read_features
 from logeval.features.vectors import ITEM
 from logeval.policies.setting import Policy, Round
@@ -145,7 +146,7 @@ def _in_turn(
     features: Features,
     block: int,
     tastes: Tastes | None,
-    remarks: tuple[str, ...],
+    remarks: tuple[Fact, ...],
 ) -> ContextualProblem:
     if missing := [q for q in features.queries if q not in fitted]:
         raise LogevalError(
@@ -209,7 +210,7 @@ def _people(features: Features, tastes: Tastes | None) -> People:
     )
 
 
-def refuse_leaks(features: Features, models: Manifest, same_log: bool) -> tuple[str, ...]:
+def refuse_leaks(features: Features, models: Manifest, same_log: bool) -> tuple[Fact, ...]:
     """Refuse features that do not fit the models, or share sessions with them.
 
     ``models`` is the manifest of the models. Returns what the report must say.
@@ -235,7 +236,7 @@ def refuse_leaks(features: Features, models: Manifest, same_log: bool) -> tuple[
             f"the models with holdout={HALF} and seed={mine['seed']} and make the features without "
             "same_log, or allow it with same_log"
         )
-    return ("The features and the simulator share sessions: regret is too low by what leaks.",)
+    return (Fact("features-leak", level="caution"),)
 
 
 @njit_views
@@ -350,7 +351,6 @@ CONTEXTUAL = Track(
     rewards=(Reward("list", "the list", "regret", "optimal_reward", "-"),),
     meters=(RegretInTurn, CosineDistance),
     environment=ContextualEnvironment,
-    usable=sorted_models,
     problems=contextual_problems,
     synthetic={"contextual": parse_contextual},
     features=True,

@@ -14,6 +14,7 @@ from logeval.clicks.lists import Ranker
 from logeval.clicks.models.registry import check_reward
 from logeval.clicks.support.graph import CARRIES
 from logeval.errors import LogevalError, unknown_names
+from logeval.facts import Fact
 from logeval.log.queries import GivenQuery, Query, among
 from logeval.running.arrays import Ints
 from logeval.storage.tables import Manifest
@@ -150,7 +151,7 @@ def _of_log(models: FittedModels, name: str, query: str, model: Any, K: int) -> 
 
 def identified_queries(
     fitted: Sequence[FittedQuery], models: Any
-) -> tuple[list[FittedQuery], list[str]]:
+) -> tuple[list[FittedQuery], list[Fact]]:
     """The queries that the clicks can carry under every one of the models, and who was left out."""
     unsure = unsure_queries(fitted, models)
     if not unsure:
@@ -167,8 +168,8 @@ def identified_queries(
         )
     if not lost:
         return kept, []
-    many = len(dict.fromkeys(f.query for f in fitted))
-    return kept, [f"{len(lost)} of {many} queries were left out: they rest on the prior"]
+    many = float(len({f.query for f in fitted}))
+    return kept, [Fact("queries-left-out", value=float(len(lost)), threshold=many)]
 
 
 def unsure_queries(fitted: Sequence[FittedQuery], models: Any) -> dict[str, dict[str, Any]]:
@@ -200,13 +201,10 @@ def with_lists(fitted: Sequence[FittedQuery]) -> list[FittedQuery]:
     return list(fitted)
 
 
-def shortened(fitted: Sequence[FittedQuery]) -> str | None:
-    """What to tell the user where models with lists of different lengths meet."""
+def shortened(fitted: Sequence[FittedQuery]) -> list[Fact]:
+    """Where models with lists of different lengths meet."""
     longer = [f for f in fitted if f.model.K > f.K]
     if not longer or len(longer) == len(fitted):
-        return None
-    longest = max(f.model.K for f in longer)
-    return (
-        f"all lists have {fitted[0].K} positions, as the shortest do: {len(longer)} of "
-        f"{len(fitted)} models have more, up to {longest}"
-    )
+        return []
+    longest = {"longest": max(f.model.K for f in longer), "positions": fitted[0].K}
+    return [Fact("lists-shortened", value=len(longer), threshold=len(fitted), more=longest)]

@@ -64,11 +64,6 @@ class ReplicaKey(NamedTuple):
     draw: int
     run: int
 
-    @property
-    def problem(self) -> ProblemKey:
-        """The problem."""
-        return ProblemKey(self.simulator, self.track, self.query, self.draw)
-
 
 def numbers(text: str, kinds: dict[str, type], optional: Sequence[str] = ()) -> dict[str, Any]:
     """The parameters of a synthetic problem; their names are matched without regard to case."""

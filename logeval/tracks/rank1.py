@@ -250,7 +250,6 @@ RANK1 = Track(
     rewards=(Reward("pair", "the pair of the rank-1 track", "regret", "optimal_reward", "-."),),
     meters=(PairRegret, Left),
     environment=Rank1Environment,
-    usable=with_pairs,
     problems=lambda fitted: rank1_problems(fitted.queries),
     synthetic={"rank1": parse_needle},
 )

@@ -1,10 +1,10 @@
 """The ranking track: lists in, clicks and expected rewards out.
 
-An environment holds R replicas (query x run) of users of one family, ``users.chain`` or
-``users.browsing``, in one or several classes (``users.mixture``). The queries may differ in their
-number of items: item parameters lie in flat arrays, those of replica r from ``start[r]`` to
-``start[r + 1]``, in the order of its random labels (``tracks.labels``), which are what a list
-holds.
+An environment holds R replicas (query x run) of users of one family, ``users.chain``,
+``users.browsing`` or ``users.choice``, in one or several classes (``users.mixture``). The queries
+may differ in their number of items: item parameters lie in flat arrays, those of replica r from
+``start[r]`` to ``start[r + 1]``, in the order of its random labels (``tracks.labels``), which are
+what a list holds.
 
 Regret is the expected reward of the best list minus that of the list shown, both from the
 same function, so that the best list has regret exactly 0. Where users change, it is the list that
@@ -20,15 +20,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from logeval.clicks.users import browsing, chain
+from logeval.clicks.users import browsing, chain, choice
 from logeval.clicks.users.browsing import Browsing
 from logeval.clicks.users.chain import Chain
-from logeval.clicks.users.mixture import Mixture, Users, classes_of
+from logeval.clicks.users.choice import Choice
+from logeval.clicks.users.mixture import Mixture, OfOneKind, Users, classes_of
 from logeval.policies.setting import Policy
 from logeval.running.arrays import Floats, Ints
 from logeval.running.kernels import njit_views
 from logeval.running.seeds import Uniforms
-from logeval.tracks.fitted import with_lists
 from logeval.tracks.keys import Labels
 from logeval.tracks.lists import (
     EXPLICIT,
@@ -116,6 +116,38 @@ def reward_browsing(A, share, start, w_item, e, of_clicks, out, clicks, shown):
             out[r] += share[r, z] * (total if of_clicks else 1.0 - none)
 
 
+@njit_views
+def step_choice(A, u, z, start, items, places, response, clicks, shown):
+    """Clicks of one user per replica; ``shown`` is scratch, (3, K)."""
+    R, K = A.shape
+    for r in range(R):
+        first, own = z[r] * start[R] + start[r], z[r] * R + r
+        for k in range(K):
+            shown[0, k], shown[1, k] = items[first + A[r, k], 0], items[first + A[r, k], 1]
+        w, stay, p = shown[0], shown[1], shown[2]
+        choice.follow_one(w, stay, places[own], response[own], u[r], clicks[r], p)
+
+
+@njit_views
+def reward_choice(A, share, start, items, places, response, of_clicks, out, clicks, shown, reach):
+    """Expected reward and clicks; ``shown``, (3, K), and ``reach``, (K + 1, K + 1), are scratch."""
+    R, K = A.shape
+    w, stay, p = shown[0], shown[1], shown[2]
+    for r in range(R):
+        out[r] = clicks[r] = 0.0
+        for z in range(share.shape[1]):
+            first, own = z * start[R] + start[r], z * R + r
+            for k in range(K):
+                w[k], stay[k] = items[first + A[r, k], 0], items[first + A[r, k], 1]
+            choice.click_probs_one(w, stay, places[own], response[own], p, reach)
+            total = 0.0
+            for k in range(K):
+                total += p[k]
+            some, _ = choice.goes_on(w, stay, places[own], response[own], 0, 0)
+            clicks[r] += share[r, z] * total
+            out[r] += share[r, z] * (total if of_clicks else some)
+
+
 class RankingEnvironment(Simulation):
     """R replicas of the users of some queries; actions are lists (R, K), clicks (R, K)."""
 
@@ -140,13 +172,11 @@ class RankingEnvironment(Simulation):
         now, labels = [p.periods[j] for p in self.mine], self.labels
         users = [relabelled(p.users, labels.items_of(r)) for r, p in enumerate(now)]
         share, classes = side_by_side(users)
-        kinds = {type(one) for one in classes}
-        family = _Both if len(kinds) > 1 else _Chains if Chain in kinds else _Browsings
         best, best_items = (
             labels.labels(np.stack(lists))
             for lists in ([p.best for p in now], [p.best_items for p in now])
         )
-        return _Period(users, share, family(classes, self.K, now[0].reward), best, best_items)
+        return _Period(users, share, _Families(classes, self.K, now[0].reward), best, best_items)
 
     def _enter(self, j: int) -> None:
         """Period j begins; who holds ``best`` and ``best_reward`` sees the new ones."""
@@ -216,7 +246,7 @@ class RankingEnvironment(Simulation):
     def free_samples(self, r: int, m: int) -> Ints:
         """(m, L) clicks on every item of replica r, each shown alone at the first position."""
         share, classes = classes_of(self.users[r])
-        p = [u.w * u.e[0, 0] if isinstance(u, Browsing) else u.w for u in classes]
+        p = [_alone(users) for users in classes]
         u = self.generator("sample", r).random((m, len(p[0])))
         return (u < share @ np.stack(p)).astype(np.int8)
 
@@ -266,7 +296,7 @@ class _Period(NamedTuple):
 
     users: list[Users]
     share: Floats  # (R, C) of their classes
-    family: _Chains | _Browsings | _Both
+    family: _Families
     best: Ints
     best_items: Ints
 
@@ -310,36 +340,76 @@ class _Browsings:
         reward_browsing(A, share, start, self.w, self.e, self.clicks, out, clicks, self._shown)
 
 
-class _Both:
-    """Chains and browsing users: beside each stands one of the other family, who never clicks.
-
-    So clicks of both families add up, and so does what they earn.
-    """
+class _Choices:
+    """Parameters of replicas whose users choose."""
 
     def __init__(self, users: Sequence[Any], K: int, reward: str) -> None:
-        chains, browsing = [], []
-        for u in users:
-            none, is_chain = np.zeros(len(u.w)), isinstance(u, Chain)
-            idle = np.zeros((K, K + 1)) if is_chain else np.ones(K)
-            chains.append(u if is_chain else Chain(none, none, idle, 1.0, none, idle))
-            browsing.append(Browsing(none, idle) if is_chain else u)
-        self.families = _Chains(chains, K, reward), _Browsings(browsing, K, reward)
+        items = [np.stack([u.w, choice.odds(1.0 - u.s)], axis=1) for u in users]
+        self.items = np.concatenate(items).astype(float)
+        self.places = np.array([u.places[:K, : choice.PLACE + K + 1] for u in users], dtype=float)
+        self.response = np.array([u.response for u in users], dtype=float)
+        self.clicks = reward == "clicks"
+        self._shown, self._reach = np.empty((3, K)), np.empty((K + 1, K + 1))
 
     def step(self, A: Ints, u: Floats, z: Ints, start: Ints, clicks: Ints) -> None:
-        first, more = self.families
-        first.step(A, u, z, start, clicks)
-        more.step(A, u, z, start, own := np.empty_like(clicks))
-        clicks += own
+        parameters = self.items, self.places, self.response
+        step_choice(A, u, z, start, *parameters, clicks, self._shown)
 
     def reward(self, A: Ints, share: Floats, start: Ints, out: Floats, clicks: Floats) -> None:
-        first, more = self.families
+        parameters = self.items, self.places, self.response, self.clicks
+        reward_choice(A, share, start, *parameters, out, clicks, self._shown, self._reach)
+
+
+def _idle(kind: type[OfOneKind], L: int, K: int) -> OfOneKind:
+    """Users who never click."""
+    none, never = np.zeros(L), np.zeros(K)
+    if kind is Chain:
+        return Chain(none, none, never, 1.0, none, never)
+    if kind is Browsing:
+        return Browsing(none, np.zeros((K, K + 1)))
+    return Choice(none, none, np.zeros((K, K + 1)), never, never, 0.0)
+
+
+FAMILIES: dict[type[OfOneKind], Any] = {Chain: _Chains, Browsing: _Browsings, Choice: _Choices}
+
+
+class _Families:
+    """Users of one family, or of several: those of another have one beside them who never clicks.
+
+    So clicks of all families add up, and so does what they earn.
+    """
+
+    def __init__(self, users: Sequence[OfOneKind], K: int, reward: str) -> None:
+        kinds = [kind for kind in FAMILIES if any(isinstance(one, kind) for one in users)]
+        self.families = []
+        for kind in kinds:
+            own = [u if isinstance(u, kind) else _idle(kind, len(u.w), K) for u in users]
+            self.families.append(FAMILIES[kind](own, K, reward))
+
+    def step(self, A: Ints, u: Floats, z: Ints, start: Ints, clicks: Ints) -> None:
+        first, *others = self.families
+        first.step(A, u, z, start, clicks)
+        for family in others:
+            family.step(A, u, z, start, own := np.empty_like(clicks))
+            clicks += own
+
+    def reward(self, A: Ints, share: Floats, start: Ints, out: Floats, clicks: Floats) -> None:
+        first, *others = self.families
         first.reward(A, share, start, out, clicks)
-        more.reward(A, share, start, o := np.empty_like(out), c := np.empty_like(clicks))
-        out += o
-        clicks += c
+        for family in others:
+            family.reward(A, share, start, o := np.empty_like(out), c := np.empty_like(clicks))
+            out += o
+            clicks += c
 
 
-def side_by_side(users: Sequence[Users]) -> tuple[Floats, list[Chain | Browsing]]:
+def _alone(users: OfOneKind) -> Floats:
+    """P(click) of each item that is shown alone, at the first position, (L,)."""
+    if isinstance(users, Choice):
+        return users.click_probs(np.arange(len(users.w))[:, None])[:, 0]
+    return users.w * users.e[0, 0] if isinstance(users, Browsing) else users.w
+
+
+def side_by_side(users: Sequence[Users]) -> tuple[Floats, list[OfOneKind]]:
     """Shares (R, C) of the classes, and these: the first of all replicas, then the second, ...
 
     Replicas with fewer classes than others have more of share 0.
@@ -355,14 +425,8 @@ def relabelled(users: Users, items: Ints) -> Users:
     if isinstance(users, Mixture):
         classes: Any = tuple(relabelled(one, items) for one in users.classes)
         return replace(users, classes=classes)
-    if isinstance(users, Browsing):
-        return replace(users, w=users.w[items])
-    return replace(
-        users,
-        w=users.w[items],
-        stay_item=users.stay_item[items],
-        sat_item=users.sat_item[items],
-    )
+    of_items = {Chain: ("w", "stay_item", "sat_item"), Browsing: ("w",), Choice: ("w", "s")}
+    return replace(users, **{f: getattr(users, f)[items] for f in of_items[type(users)]})
 
 
 RANKING = Track(
@@ -379,7 +443,6 @@ RANKING = Track(
     ),
     meters=(Regret, TopPair),
     environment=RankingEnvironment,
-    usable=with_lists,
     problems=lambda fitted: ranking_problems(fitted.queries, fitted.reward),
     synthetic={"B_LB": parse_b_lb, **EXPLICIT},
     lower_slopes={"B_LB": b_lb_lower_slope},

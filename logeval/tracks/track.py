@@ -15,10 +15,11 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from logeval.errors import LogevalError
+from logeval.facts import Fact
 from logeval.running import seeds
 from logeval.running.arrays import Floats, Ints
 from logeval.running.seeds import Uniforms
-from logeval.tracks.fitted import Fitted, FittedQuery
+from logeval.tracks.fitted import Fitted
 from logeval.tracks.keys import ProblemKey
 from logeval.tracks.meters import Meter
 
@@ -37,7 +38,7 @@ class Problem(ABC):
     draw: int = field(default=0, kw_only=True)  # of the parameters; 0: the fitted values
     reward: str = field(default="satisfaction", kw_only=True)  # what is counted
     gap: float = field(default=0.0, kw_only=True)  # to a bound on any action; nan: not known
-    remarks: tuple[str, ...] = field(default=(), kw_only=True, repr=False)  # for the user
+    remarks: tuple[Fact, ...] = field(default=(), kw_only=True, repr=False)  # for the user
 
     @property
     def key(self) -> ProblemKey:
@@ -185,7 +186,6 @@ class Track:
     rewards: tuple[Reward, ...]
     meters: tuple[type[Meter], ...]
     environment: Callable[[Sequence[Any], Replicas, int], Simulation]  # of a seed
-    usable: Callable[[Sequence[FittedQuery]], list[FittedQuery]]  # an error if there is none
     problems: Callable[[Fitted], Sequence[Problem]]
     synthetic: Mapping[str, Callable[[str, str | None], Problem]]  # parsers of text and reward
     # by name of the synthetic problem, from its text: in the end regret is above slope * log t

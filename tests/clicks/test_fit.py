@@ -39,7 +39,7 @@ def test_the_exact_estimate_is_the_default_and_the_papers_recipe_has_its_names(l
     used = {m: [f.method for f in fitted.values()] for m, fitted in methods.items()}
     assert used[None] == ["em", "em", "em"]
     assert used["guo"] == ["guo", "em", "em"]
-    assert used["mle"] == ["guo", "em", "mle"]
+    assert used["mle"] == ["guo", "em", "em"]
     assert used["counting"] == ["guo", "counting", "em"]
     v = {m: fitted["DCM"].estimates["v"].value for m, fitted in methods.items()}
     assert (v["guo"] == v["mle"]).all()

@@ -45,7 +45,7 @@ def test_json_has_a_row_per_model_check_and_query_and_the_truth(run, folders, tm
     told = json.loads(run(*given, "--json", "--out", tmp_path / "out").stdout)
     overall = [row for row in told["checks"] if row["query"] is None]
     assert [row["check"] for row in overall] == [*CHECKS, *CHECKS, *["value"] * 2 * len(LEVELS)]
-    assert "CM: " in told["verdicts"]["CM"]
+    assert {fact.get("about") for fact in told["facts"]} >= {"CM", "PBM"}
     beside = {(row["model"], row["parameter"]): row for row in told["truth"]}
     assert 0 < beside["PBM", "attraction"]["coverage"] <= 1
     assert beside["CM", "best list"]["regret"] >= 0
@@ -60,6 +60,5 @@ def test_people_get_tables_words_and_figures(run, folders, tmp_path):
         "--figures", figures, "-q",
     )  # fmt: skip
     assert "How far off" in result.stdout
-    assert "CM: too " in result.stdout or "CM: click probabilities" in result.stdout
-    assert (figures / "verdicts.png").read_bytes().startswith(b"\x89PNG")
-    assert (figures / "ctr-by-rank.png").exists()
+    assert "CM passes " in " ".join(result.stdout.split())
+    assert (figures / "ctr-by-rank.png").read_bytes().startswith(b"\x89PNG")

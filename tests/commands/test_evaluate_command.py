@@ -21,10 +21,10 @@ def test_evaluate_prints_a_table_and_draws(tmp_path):
                  "RankedExp3(gamma=0.05)", "--horizon", 200, "--runs", 3, "--out", out)  # fmt: skip
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    assert lines[1].split()[0] == "policy"
-    assert lines[2].split()[0] == "dcmKL-UCB"
-    assert lines[3].split()[0] == "RankedExp3(gamma=0.05)"
-    assert max(map(len, lines[1:4])) <= 80
+    at = next(i for i, line in enumerate(lines) if line.startswith("policy"))
+    assert lines[at + 1].split()[0] == "dcmKL-UCB"
+    assert lines[at + 2].split()[0] == "RankedExp3(gamma=0.05)"
+    assert max(map(len, lines)) <= 80
     assert path_of(out, "runs").exists()
     assert (out / "regret.pdf").stat().st_size > 1000
     for options in ([], ["--log-x"], ["--per-query"]):
@@ -41,7 +41,6 @@ def test_steps_of_the_curves_and_draws_of_the_parameters(tmp_path):
     result = run("evaluate", folder, "--policy", "Random", "--horizon", 50, "--runs", 2,
                  "--checkpoints", "10,50", "--draws", 3, "--out", out)  # fmt: skip
     assert result.exit_code == 0, result.output
-    assert str(out / "variance.pdf") in result.stdout
     rows = Runs.load(out).rows
     assert sorted(set(rows["t"].to_pylist())) == [10, 50]
     assert sorted(set(rows["draw"].to_pylist())) == [1, 2, 3]
@@ -82,9 +81,9 @@ def test_several_simulators_get_a_panel_each(tmp_path):
     result = run("evaluate", "--problem", PROBLEM, "--problem", other, "--policy", "Random",
                  "--horizon", 50, "--runs", 2, "--out", out)  # fmt: skip
     assert result.exit_code == 0, result.output
-    first, second, verdict = result.stdout.split("\n\n", 2)
-    assert first.count("Random") == second.count("Random") == 1
-    assert "\nOnly Random was run on B_LB(L=8," in verdict
+    first, table, _ = result.stdout.split("\n\n", 2)
+    assert table.count("Random") == 2
+    assert first.startswith("Only Random was run on B_LB(L=8,")
 
 
 def test_tracks_share_an_axis(tmp_path):
@@ -94,7 +93,7 @@ def test_tracks_share_an_axis(tmp_path):
                  "--horizon", 60, "--runs", 2, "--out", out)  # fmt: skip
     assert result.exit_code == 0, result.output
     assert "one axis" not in result.stdout
-    for kind in ("relative", "remaining"):
+    for kind in ("relative",):
         figure = tmp_path / f"{kind}.svg"
         assert run("plot", out, "--what", kind, "--out", figure, "--log-x").exit_code == 0
         assert "<svg" in figure.read_text()

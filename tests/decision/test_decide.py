@@ -136,7 +136,13 @@ def test_a_log_of_searches_with_clicks_alone_decides_nothing(tmp_path: Any) -> N
     models = logeval.fit_models(log, ["pbm"], draws=4, verdict=False, quiet=True)
     found = decide(log, models, policies="TopRank")
     assert (found.decision, found.reason) == ("WAIT", "clicked-only")
-    assert found.text().startswith("WAIT.  The log has no search without a click")
+    first, after = found.text().split("\n\n")
+    assert first.startswith("WAIT.  The log has no search without a click")
+    assert after == "Next   log the searches without a click, too."
+    found.write(tmp_path / "out")
+    page = logeval.report(tmp_path / "out", tmp_path / "page", quiet=True).read_text()
+    assert "<h1>WAIT</h1>" in page
+    assert 'id="figure-earnings"' not in page
 
 
 def test_models_without_draws_are_refused(log: Any) -> None:
@@ -185,6 +191,14 @@ def test_a_gain_has_the_error_of_the_draws_and_of_the_slope() -> None:
     assert found.worse == pytest.approx((gains < 0).mean(), abs=1e-3)
 
 
+def test_a_loss_is_taken_in_full() -> None:
+    """Predictions that count half halve what is hoped for, and not what is feared."""
+    x = np.linspace(-0.2, -0.1, 20)
+    half, whole = answer.Gain.of(x, Worth(0.5, 0.0)), answer.Gain.of(x, Worth(1.0, 0.0))
+    assert (half.low, half.high, half.worse) == (whole.low, whole.high, whole.worse)
+    assert answer.Gain.of(-x, Worth(0.5, 0.0)).high == pytest.approx(-0.5 * whole.low)
+
+
 def test_a_slope_that_cannot_be_told_is_what_is_known_of_logs() -> None:
     assert Worth.of(None) == Worth(*PRIOR)
     sharp = Worth.of(SimpleNamespace(slope=0.9, low=0.899, high=0.901))
@@ -206,6 +220,12 @@ def test_today_is_off_by_more_than_chance_and_more_than_a_little(today: Any, off
 def choice(policy: str, gain: float, half: float, worse: float) -> Choice:
     ends = gain - half, gain + half
     return Choice(policy, 1.0, gain, *ends, worse, 1.0, 0.0, 2.0, "q", 0.0, -0.1, 0.1, True)
+
+
+def test_what_would_change_a_wait_is_what_most_of_the_error_is_of() -> None:
+    x = 0.1 + 0.01 * np.arange(-5.0, 6.0)
+    assert answer.slope_decides(x, Worth(0.5, 0.5))
+    assert not answer.slope_decides(x, Worth(0.5, 0.05))
 
 
 FAR = answer.Gain(0.2, 0.1, 0.3, 0.0)

@@ -12,7 +12,7 @@ import pytest
 
 from logeval.decision.decision import TODAY, Choice, Decision, Simulator, TestSize
 from logeval.facts import Fact
-from logeval.reports.words import WORDS, sentence
+from logeval.reports.answer import rows_of_tests
 
 ROW = Choice(
     "dcmKL-UCB", 46_116.0, 0.041, 0.012, 0.075, 0.02, 5.2, 3.1, 9.0, "9982@0", -0.011, -0.02,
@@ -53,22 +53,38 @@ def test_json_holds_everything_and_no_nan() -> None:
 
 @pytest.mark.parametrize("decision", ["TEST", "KEEP", "WAIT"])
 def test_the_first_word_is_the_decision_and_there_are_twelve_lines_at_most(decision: str) -> None:
-    lines = answer(decision=decision).text().splitlines()
+    rows = tuple(replace(ROW, policy=f"P{i}") for i in range(9))
+    found = answer(decision=decision, policy="P0", choices=rows, all_gain=0.2)
+    lines = [line for line in found.text().splitlines() if line]
     assert lines[0].split()[0].rstrip(".") == decision
-    assert len(lines) <= 12
+    assert len(lines) <= 11  # and a twelfth that says where more is
+    assert any(line.split() == ["6", "more", "from", "46,100"] for line in lines)
+
+
+def test_what_all_results_would_add_is_said_where_it_is_more_than_the_error() -> None:
+    assert "rarely shown" not in answer(all_gain=0.06).text()
+    assert "If rarely shown results hold what they promise: +9.0%." in answer(all_gain=0.09).text()
+
+
+def test_few_of_the_logs_searches_are_said() -> None:
+    few = (Fact("traffic-covered", value=0.27, threshold=5.0),)
+    assert "this is about 5 queries, 27% of the log's searches" in answer(facts=few).text()
+    assert "this is about" not in answer(facts=(replace(few[0], value=0.99),)).text()
+
+
+def test_tests_are_rounded_up_to_two_digits() -> None:
+    assert "Next   A/B test of 13,000 searches (10 days)." in answer().text()
+    rows = rows_of_tests(answer(tests=(TestSize("A/B test", "clicks", 0.05, None, None),)))
+    assert rows == [["A/B test", "clicks", "+0.05", "never enough", ""]]
 
 
 def test_digits_follow_the_error() -> None:
     assert "+4.1% (1.2 to 7.5)" in answer().text()
     assert "+4.1% clicks (1.2 to 7.5)" in answer().text()
+    wide = replace(ROW, gain=0.13, gain_low=0.06, gain_high=0.214)
+    assert "+13% (6 to 21)" in answer(choices=(wide,)).text()
 
 
 def test_without_days_time_is_a_share_of_the_period() -> None:
     found = answer(days=None)
     assert (found.unit, found.length) == ("search", 35_064.0)
-
-
-def test_every_template_is_filled_by_the_fields_of_its_fact() -> None:
-    more = {"least": 300, "order": "2>1", "why": "it cannot start", "failed": ["drift"]}
-    for code in WORDS:
-        assert "{" not in sentence(Fact(code, "x", "fine", 0.1, 0.0, 0.2, 0.3, more))

@@ -109,17 +109,23 @@ def test_an_ab_test_of_a_policy_has_it_in_half_of_its_searches() -> None:
     assert (ab_test(late, searches, variance, None).searches or 0) > 5_000
 
 
+ONE = np.ones(1)
+
+
 def test_the_power_of_an_interleaving_is_that_of_simulated_tests() -> None:
     rng = np.random.default_rng(3)
     model = random_model("PBM", rng, L=8, K=4)
     a, b = np.array([[0, 1, 2, 3]]), np.argsort(-model.w)[:4][None]  # type: ignore[attr-defined]
     at, n = np.array([1e4]), np.array([1e4])
-    found = interleaving([[model.users]], [(a, np.ones(1))], [b[None]], at, n, None)
+    found = interleaving([[model.users]], [(a, np.ones(1))], [b[None]], at, n, None, ONE)
     n, R = int(found.searches or 0), 2_000
     A, credit, p = team_draft(a[0], b[0])
     which = rng.choice(len(p), size=R * n, p=p)
     clicks = model.sample(A[which], rng.random((R * n, 4)))
     x = (clicks * credit[which]).sum(axis=1).reshape(R, n)
+    half = interleaving([[model.users]], [(a, ONE)], [b[None]], at, at, None, 0.5 * ONE)
+    assert half.effect == pytest.approx(0.5 * found.effect)
+    assert (half.searches or 0) / n == pytest.approx(4.0, rel=0.05)
     z = x.mean(axis=1) / (x.std(axis=1, ddof=1) / math.sqrt(n))
     assert (z > 1.96).mean() == pytest.approx(0.8, abs=0.03)
 
@@ -128,6 +134,6 @@ def test_an_interleaving_of_a_ranker_with_itself_finds_nothing() -> None:
     model = random_model("UBM", np.random.default_rng(0))
     same = np.array([[3, 1, 2, 0]])
     n = np.array([100.0])
-    found = interleaving([[model.users]], [(same, np.ones(1))], [same[None]], n, n, 5.0)
+    found = interleaving([[model.users]], [(same, np.ones(1))], [same[None]], n, n, 5.0, ONE)
     assert found.effect == pytest.approx(0.0)
     assert found.searches is None

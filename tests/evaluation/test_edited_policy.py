@@ -41,7 +41,7 @@ def edited(tmp_path, monkeypatch):
 
 
 def rows(runs, policy):
-    table = runs.table()
+    table = runs.to_pandas()
     return table[(table["policy"] == policy)].reset_index(drop=True)
 
 

@@ -38,7 +38,7 @@ def finished(tmp_path_factory):
 def test_the_table_has_its_schema_and_adds_up(finished):
     runs = Runs.load(finished)
     assert runs.rows.schema.names == RUNS.names
-    table = runs.table()
+    table = runs.to_pandas()
     assert len(table) == 2 * 20 * len(checkpoints_of(300))
     assert table["regret"].to_numpy() == pytest.approx(
         (table["optimal_reward"] - table["reward"]).to_numpy(), abs=1e-9
@@ -72,12 +72,12 @@ def test_a_dask_cluster_gives_the_same_bytes(finished, tmp_path):
 
 
 def test_more_runs_and_policies_compute_only_what_is_missing(finished, tmp_path, monkeypatch):
-    from logeval.evaluation import plan
+    from logeval.evaluation import loop
 
     some = {**SMALL, "runs": 3, "policies": ["RankedExp3"]}
     evaluate(problem=PROBLEM, out=tmp_path / "grown", **some)
     computed = []
-    original = plan.run_unit
+    original = loop.run_unit
 
     def counting(unit, tick):
         computed.extend((unit.policy.name, run) for _, run in unit.replicas)
@@ -98,7 +98,7 @@ def test_the_result_covers_what_was_asked_for(finished):
         problem=PROBLEM, out=finished, **{**SMALL, "runs": 2, "policies": ["dcmKL-UCB"]}
     )
     assert runs.summary()["policy"].tolist() == ["dcmKL-UCB"]
-    assert runs.table()["run"].max() == 1
+    assert runs.to_pandas()["run"].max() == 1
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def poorly_searched(monkeypatch):
         A = np.argsort(users.w, kind="stable")[:K]
         return A, float(users.expected_reward(A[None], reward)[0])
 
-    monkeypatch.setattr(mixture, "_searched", worst)
+    monkeypatch.setattr(mixture, "searched", worst)
     rng, items = np.random.default_rng(0), np.arange(8)
     classes = tuple(
         UBM(items, 3, rng.uniform(0.1, 0.9, 8), rng.uniform(0.2, 1.0, (3, 4))) for _ in range(3)
@@ -224,7 +224,7 @@ UNPROVEN = {"horizon": 400, "runs": 3, "reward": "clicks", "checkpoints": 8, "qu
 
 def test_where_the_best_list_is_not_proven_regret_is_against_the_best_one_known(poorly_searched):
     runs = evaluate(poorly_searched, policies=["dcmKL-UCB", "Random"], **UNPROVEN)
-    for query, rows in runs.table().groupby("query"):
+    for query, rows in runs.to_pandas().groupby("query"):
         model = poorly_searched[int(query)][2]
         lists = np.array(list(itertools.permutations(range(8), 3)))
         every = model.expected_reward(lists, "clicks")
@@ -291,4 +291,4 @@ def test_a_policy_of_a_notebook_needs_a_file_for_several_workers(monkeypatch):
     small = {"problem": PROBLEM, "policies": [mine], "horizon": 10, "runs": 2, "quiet": True}
     with pytest.raises(LogevalError, match="Mine: workers cannot import it from a notebook"):
         evaluate(workers=2, **small)
-    assert set(evaluate(**small).table()["policy"]) == {"Mine"}
+    assert set(evaluate(**small).to_pandas()["policy"]) == {"Mine"}

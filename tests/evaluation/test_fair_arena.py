@@ -48,7 +48,7 @@ def check(policy, **problem):
     found = evaluate(
         **problem, policies=[policy, "Random"], horizon=STEPS, runs=RUNS, checkpoints=[STEPS],
         quiet=True,
-    ).table()  # fmt: skip
+    ).to_pandas()  # fmt: skip
     for _, rows in found.groupby("query"):
         random = rows["policy"] == "Random"
         first, other = rows[~random]["regret"] / STEPS, rows[random]["regret"] / STEPS

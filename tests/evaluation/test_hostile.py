@@ -121,7 +121,7 @@ def test_a_unit_is_read_again_if_the_journal_was_cut(tmp_path):
     store = Store(out)
     assert [t.equals(rows["Random"]) for _, t in store._read_units()] == [True]
     regret("Random", out=out)
-    assert logeval.Runs.load(out).table()["policy"].nunique() == 2
+    assert logeval.Runs.load(out).to_pandas()["policy"].nunique() == 2
 
 
 def test_a_unit_of_other_settings_is_not_used(tmp_path):
@@ -144,15 +144,14 @@ def test_a_unit_that_overlaps_what_is_there_adds_no_row_twice(tmp_path):
     assert not (tmp_path / "two" / "units").exists()
 
 
-@pytest.mark.parametrize("name", ["runs", "manifest.json"])
-def test_damaged_runs_are_refused_when_read_and_computed_again(tmp_path, name):
+def test_damaged_runs_are_refused_when_read_and_computed_again(tmp_path):
     expected = regret("Random", out=tmp_path)
     whole = runs_of(tmp_path)
-    file = tmp_path / name if name == "manifest.json" else tables.path_of(tmp_path, name)
+    file = tables.path_of(tmp_path, "runs")
     damaged = bytearray(file.read_bytes())
     damaged[len(damaged) // 2] ^= 255
     file.write_bytes(damaged)
-    with pytest.raises(logeval.LogevalError, match=rf"{file.name}: (is damaged|not a manifest)"):
+    with pytest.raises(logeval.LogevalError, match=rf"{file.name}: is damaged"):
         logeval.Runs.load(tmp_path)
     assert regret("Random", out=tmp_path) == expected
     assert runs_of(tmp_path) == whole
@@ -177,7 +176,7 @@ def test_killed_before_the_manifest_the_old_table_counts(tmp_path, monkeypatch):
     assert len(list(tmp_path.glob("runs-*.parquet"))) == 1
     assert logeval.Runs.load(tmp_path).summary()["regret"][0] == before
     regret("Random", runs=3, out=tmp_path)
-    assert logeval.Runs.load(tmp_path).table()["run"].nunique() == 3
+    assert logeval.Runs.load(tmp_path).to_pandas()["run"].nunique() == 3
 
 
 def test_two_models_of_the_same_query_are_refused():

@@ -212,10 +212,11 @@ def test_lightgbm_learns_a_ranker_from_the_files_and_their_positions(tmp_path):
 
 
 def test_models_without_draws_are_exported_without_intervals():
-    rows = [{"model": "PBM", "query_id": 1, "parameter": "attraction", "item_id": i, "value": v}
-            for i, v in ((7, 0.5), (8, 0.05), (9, 0.3))]  # fmt: skip
-    rows += [{"model": "PBM", "query_id": 1, "parameter": "examination", "position": k, "value": v}
-             for k, v in ((1, 1.0), (2, 0.5))]  # fmt: skip
+    same = {"model": "PBM", "query_id": 1}
+    rows = [
+        same | {"parameter": "attraction", "items": [7, 8, 9], "value": [0.5, 0.05, 0.3]},
+        same | {"parameter": "examination", "value": [1.0, 0.5]},
+    ]
     models = models_of_json(json.dumps({"rows": rows}))
     found = exported(models, judgments="qrels")
     assert found.files[""] == "1 0 7 2\n1 0 8 0\n1 0 9 2\n"  # 0.3 reaches 0.3

@@ -80,8 +80,9 @@ class Command:
         except BaseException:
             traceback.print_exc()
         finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
+            for stream in (sys.stdout, sys.stderr):
+                with contextlib.suppress(Exception):  # it may be closed
+                    stream.flush()
             os._exit(code)
 
     def poll(self):

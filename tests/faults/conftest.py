@@ -4,8 +4,8 @@ import pytest
 
 from tests.faults.stages import LONG, prepared
 
-OTHERS = {"cluster", "fuzz", "fuzz_tables", "hostile_input", "replaced_log", "users_files"}
-OTHERS |= {"truth_of_another_log"}
+OTHERS = {"cluster", "fuzz", "fuzz_tables", "hostile_input", "hostile_names", "replaced_log"}
+OTHERS |= {"truth_of_another_log", "users_files"}
 collect_ignore = [] if LONG else [f"test_{name}.py" for name in OTHERS]
 
 

@@ -46,7 +46,8 @@ def _ingest(given, out, again):
 
 def _fit(given, out, again):
     names = ["PBM"] if again else ["DCM"]
-    le.fit_models(given / "log", names, top_queries=2, out=out, overwrite=True, quiet=True)
+    how = {"top_queries": 2, "verdict": False, "overwrite": True, "quiet": True}
+    le.fit_models(given / "log", names, out=out, **how)
 
 
 def _evaluate(given, out, again):

@@ -262,8 +262,7 @@ def test_a_cluster_with_certificates(certificates):
         logeval.evaluate(problem=PROBLEM, policies=["Random"], **settings)
 
 
-def test_a_cluster_without_workers_is_waited_for_and_said_to_be(tmp_path, capfd, monkeypatch):
-    monkeypatch.setattr(work, "LONELY_SECONDS", 0.2)
+def test_a_cluster_without_workers_is_waited_for_and_said_to_be(tmp_path, capfd):
     said = ""
     with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as cluster:
         address = cluster.scheduler_address

@@ -30,7 +30,7 @@ from logeval.log.lines.line_format import LineFormat, Scanner
 from logeval.log.lines.scan import LINES
 from logeval.log.reading.source import Source
 from logeval.pipeline import check_together, read_recipe, records
-from logeval.replay.targets import read_target_table
+from logeval.replay.target_tables import read_target_table
 from tests.faults.stages import LONG
 from tests.log.helpers import batches
 from tests.log.slow_parser import parse
@@ -176,12 +176,10 @@ def _written(tmp_path, content):
 
 
 MODEL_ROWS = [
-    {"model": "PBM", "query_id": 1, "parameter": "attraction", "item_id": i, "value": 0.1 * i}
-    for i in range(1, 5)
-] + [
-    {"model": "PBM", "query_id": 1, "parameter": "examination", "position": k, "value": 1 / k}
-    for k in range(1, 4)
-]
+    {"model": "PBM", "query_id": 1, "parameter": "attraction", "items": [1, 2, 3, 4],
+     "value": [0.1, 0.2, 0.3, 0.4]},
+    {"model": "PBM", "query_id": 1, "parameter": "examination", "value": [1.0, 0.5, 0.3]},
+]  # fmt: skip
 RECIPE = """out = "x"
 seed = 3
 title = "t"

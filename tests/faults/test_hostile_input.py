@@ -143,11 +143,11 @@ def test_a_module_in_the_current_folder_hides_no_installed_one(tmp_path, monkeyp
         parse_policies(["colorsys:P"])
 
 
-def test_models_with_a_position_beyond_all_lists_are_refused(tmp_path):
-    common = {"model": "PBM", "method": "x", "scope": "per-query", "query_id": 1, "value": 0.5}
+def test_models_with_lists_beyond_all_lists_are_refused(tmp_path):
+    common = {"model": "PBM", "query_id": 1}
     rows = [
-        common | {"parameter": "attraction", "item_id": 1},
-        common | {"parameter": "examination", "position": 10**9},
+        common | {"parameter": "attraction", "items": [1], "value": [0.5]},
+        common | {"parameter": "examination", "value": [0.5] * 100_000},
     ]
     (tmp_path / "m.json").write_text(json.dumps(rows))
     end = logeval("import-models", tmp_path / "m.json", "--out", tmp_path / "out")

@@ -139,7 +139,7 @@ def test_a_forged_manifest_lists_nothing_outside_its_folder(name, raw, tmp_path,
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "rglob", only_below)
-        with pytest.raises(LogevalError, match="was not written by logeval"):
+        with pytest.raises(LogevalError, match="not a manifest as logeval wrote it"):
             le.ingest(raw, out, overwrite=True, quiet=True)
     assert raw.read_bytes() == before
 

@@ -17,7 +17,7 @@ from logeval import ingest, load
 from logeval.errors import LogevalError
 from logeval.storage import files, tables
 from tests.faults.commands import Command, Ended, logeval
-from tests.faults.stages import BY_NAME, LONG, STAGES, copied, leftovers
+from tests.faults.stages import BY_NAME, LONG, copied, leftovers
 
 OPERATIONS = (
     "open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "os.link",
@@ -195,20 +195,3 @@ def test_what_duckdb_spilled_before_a_kill_goes_with_the_next_command(given, tmp
         assert not (spill / "spilled").exists()
         assert spill.stat().st_mode & 0o777 == 0o700, "others have no business there"
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("name", [s.name for s in STAGES if s.name != "run"])
-def test_a_folder_that_cannot_be_written_is_an_error(name, given, tmp_path, monkeypatch):
-    """As root everything can be written: a file in the place of the folder's parent cannot."""
-    (tmp_path / "file").write_text("mine")
-    stage = BY_NAME[name]
-    end = logeval(call=lambda: _as_a_command(stage, given, tmp_path / "file" / "out"))
-    assert end.code == 2, end.said
-    assert (tmp_path / "file").read_text() == "mine"
-
-
-def _as_a_command(stage, given, out):
-    try:
-        stage.call(given, out, False)
-    except OSError as error:  # the command line says these in one line as well
-        raise LogevalError(str(error)) from None

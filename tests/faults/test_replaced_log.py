@@ -8,7 +8,7 @@ from logeval.clicks.estimation.fold import fold
 from logeval.log.log import Log
 from logeval.storage import tables
 from logeval.synthetic.generate import generate
-from tests.faults.commands import Command, content
+from tests.faults.commands import Command
 
 SETTINGS = {"queries": 3, "quiet": True}
 INGEST = {"block_size": 9000, "overwrite": True, "quiet": True}
@@ -66,15 +66,6 @@ def test_models_vouch_for_the_log_that_they_were_fitted_to(raw, tmp_path, monkey
     replaced_after_the_check(monkeypatch, lambda: logeval.ingest(raw, out, **INGEST))
     models = logeval.fit_models(first, "DCM", quiet=True)
     assert models.manifest["inputs"] == [{"log": identity}] != [{"log": tables.identity(out)}]
-
-
-def test_equal_logs_have_equal_files_and_others_have_other_names(raw, tmp_path):
-    logs = {out: logeval.ingest(raw[out > 1], tmp_path / f"{out}", **INGEST) for out in (0, 1, 2)}
-    names = [{file.name for file in log.files} for log in logs.values()]
-    assert len(names[0]) > 2
-    assert names[0] == names[1]
-    assert not names[0] & names[2]
-    assert content(tmp_path / "0") == content(tmp_path / "1")
 
 
 def test_the_same_log_put_there_again_is_another_one(raw, tmp_path, monkeypatch):

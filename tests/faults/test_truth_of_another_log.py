@@ -40,15 +40,6 @@ def test_the_truth_of_another_seed_is_refused(tmp_path):
             check(raw, given)
 
 
-def test_a_log_of_two_files_has_no_truth(tmp_path):
-    raws = [tmp_path / "log.tsv", tmp_path / "other.tsv"]
-    truths = [generate(raw, seed) for seed, raw in enumerate(raws)]
-    log = logeval.ingest(raws, tmp_path / "both", quiet=True)
-    models = read_models(truths[0])
-    with pytest.raises(LogevalError, match=r"both: was made from log.tsv, other.tsv, but"):
-        check_models(models, log, truth=models)
-
-
 def test_a_generate_that_is_killed_between_the_truth_and_the_log(tmp_path):
     raw = tmp_path / "log.tsv"
     truth = generate(raw, 1)
@@ -72,17 +63,6 @@ def test_a_generate_that_is_killed_between_the_truth_and_the_log(tmp_path):
         check(raw, truth)
     generate(raw, 2)  # the remedy
     assert check(raw, truth).truth is not None
-
-
-def test_a_truth_from_before_it_said_whose_it_is(tmp_path):
-    raw = tmp_path / "log.tsv"
-    truth = generate(raw, 1)
-    manifest = tables.read_manifest(truth)
-    del manifest["log_sha256"]
-    tables.write_manifest(truth, manifest)
-    message = r"log.truth does not say of which file it is; make both again: logeval generate LOG"
-    with pytest.raises(LogevalError, match=message):
-        check(raw, truth)
 
 
 def test_a_truth_that_is_replaced_while_it_is_read(tmp_path, monkeypatch):

@@ -11,11 +11,9 @@ VALIDATE = ("replay", "validate", "log", "--positions", "1", "--parts", 2)
 COMPARE = ("compare-models", "log", "--model", "cm")
 FIGURES = {
     "regret.pdf": EVALUATE,
-    "variance.pdf": EVALUATE,
     "estimates.png": ("replay", "estimate", "log", "--target", "logged", "--rounds", 2),
     "replays.png": ("replay", "policy", "log", "--policy", "Random"),
     "validation.png": VALIDATE,
-    "clips.png": VALIDATE,
     "perplexity.png": COMPARE,
 }
 

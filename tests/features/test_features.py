@@ -242,7 +242,7 @@ def run(models, features, **more):
 
 def test_evaluate_runs_on_fitted_queries_in_turn(folder, log, models):
     features = make_features(log, top_queries=3, items=30, dim=20, quiet=True)
-    rows = run(folder / "models", features).table()
+    rows = run(folder / "models", features).to_pandas()
     assert set(rows["query"]) == {"+".join(features.queries)}
     assert set(rows["track"]) == {"contextual"}
     assert rows["cosine_distance"].isna().all()
@@ -252,7 +252,7 @@ def test_a_leak_is_refused_unless_allowed_and_then_said(folder, log):
     leaky = make_features(log, top_queries=3, dim=20, same_log=True, quiet=True)
     with pytest.raises(LogevalError, match="share sessions"):
         run(folder / "models", leaky)
-    assert "share sessions" in run(folder / "models", leaky, same_log=True).notes[0]
+    assert run(folder / "models", leaky, same_log=True).facts[0].code == "features-leak"
     other_half = make_features(log, top_queries=3, dim=20, seed=1, quiet=True)
     with pytest.raises(LogevalError, match="share sessions"):
         run(folder / "models", other_half)
@@ -291,7 +291,7 @@ def test_tastes_of_the_truth_make_users_differ(folder, log, context):
         folder / "log.truth", features=features, policies=["Oracle(users=common)", "GL-CDCM"],
         horizon=60, runs=2, quiet=True,
     )  # fmt: skip
-    assert (done.table().query("t == 60")["regret"] > 0).all()
+    assert (done.to_pandas().query("t == 60")["regret"] > 0).all()
 
 
 def test_other_click_models_are_refused(folder, log):

@@ -15,7 +15,7 @@ from logeval.clicks.quality.predictive import Sample, against_log
 from logeval.errors import LogevalError
 from logeval.evaluation.results import Runs
 from logeval.log.names import Names, apart
-from logeval.replay.estimates import Estimates
+from logeval.replay.estimate import Estimates
 from tests.log import written
 
 PAGES = written.pages(400)
@@ -43,7 +43,7 @@ def test_a_query_is_named_and_tables_keep_ids(made):
     number = log.names.id_of("query", QUERY)
     assert [q.query_id for q in models.queries] == [number]
     assert models["DCM", QUERY].items.tolist() == models["DCM", number].items.tolist()
-    assert set(runs.table()["query"]) == {str(models.queries[0])}
+    assert set(runs.to_pandas()["query"]) == {str(models.queries[0])}
     assert log.serps("query_id", queries=QUERY)["query_id"].unique().to_pylist() == [number]
 
 
@@ -53,7 +53,7 @@ def test_models_and_runs_know_their_names_without_the_log(made):
         assert set(one.table("item")["name"].to_pylist()) == ITEMS
         assert one.table("query")["name"].to_pylist() == [QUERY]
     for runs_names in (runs.names, Runs.load(folder / "runs").names):
-        assert list(runs_names.titles(runs.table()["query"].unique()).values()) == [QUERY]
+        assert list(runs_names.titles(runs.to_pandas()["query"].unique()).values()) == [QUERY]
 
 
 def test_runs_that_are_added_keep_the_names_of_the_earlier_ones(made, tmp_path):

@@ -2,14 +2,15 @@
 
 import pytest
 
-from logeval.policies.catalogue import catalogue, options
-from logeval.policies.registry import POLICIES, parse_policies
+from logeval.policies.registry import POLICIES, catalogue, parse_policies
+from logeval.running.names import options
 from logeval.tracks.registry import TRACKS
 
 
 @pytest.mark.parametrize("track", [None, *TRACKS])
 def test_everything_is_said_of_every_policy(track):
     for row in catalogue(track):
+        assert row["about"].endswith(".")
         assert row["must know"]
         assert row["feedback"]
         assert row["cost of a step"]
@@ -31,7 +32,7 @@ def test_no_two_policies_have_the_same_place_in_figures():
 
 def test_the_options_parse_as_they_are_printed():
     assert options(POLICIES["UniRank"]) == "order=descending, optimism=none|loglog"
-    assert "tau=0," in options(POLICIES["UCB-GLM"])
+    assert "c=0.5," in options(POLICIES["CascadeLinUCB"])
     assert options(POLICIES["RankedExp3"]).startswith("gamma=computed")
     for row in catalogue():
         for option in filter(None, row["options"].split(", ")):

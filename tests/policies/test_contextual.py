@@ -11,10 +11,9 @@ from tests.references import as_policy
 
 DRAWN = ("CascadeLinTS", "LogisticTS")  # they draw other random numbers than their references
 EXACT = [
-    "GL-CDCM", "GL-CDCM(m=1,count=rows,feedback=literal)", "GL-CDCM(update=sgd)",
-    "GL-CDCM(feedback=first,order=assumed)", "LR", "LR(update=sgd,eta=0.5)", "CascadeLinUCB",
-    "CascadeLinUCB(c=theory,lam=3)", "C3-UCB", "UCB-GLM(tau=5)", "dcmKL-UCB",
-    "dcmKL-UCB(restart=block)", "Random",
+    "GL-CDCM", "GL-CDCM(m=1)", "GL-CDCM(update=sgd)", "GL-CDCM(feedback=first,order=assumed)", "LR",
+    "LR(update=sgd,eta=0.5)", "CascadeLinUCB", "CascadeLinUCB(c=1,lam=3)", "C3-UCB", "UCB-GLM",
+    "dcmKL-UCB", "dcmKL-UCB(restart=block)", "Random",
 ]  # fmt: skip
 N = 70
 
@@ -101,15 +100,6 @@ def test_draws_have_the_mean_and_covariance_of_the_reference(name, world):
     spread = np.sqrt(np.diag(covariance))
     theirs = np.sqrt(np.diag(one.x @ rng.covariance @ one.x.T))
     assert spread == pytest.approx(theirs, rel=1e-9 if linear else 0.05)
-
-
-def test_the_cap_makes_ties_that_its_option_breaks_at_random():
-    env = environment("fixed")
-    sharp, blunt = (policy_in(env, f"GL-CDCM(m=50{cap})") for cap in ("", ",cap=ties-at-random"))
-    for policy in (sharp, blunt):
-        policy._now = env.at(1)
-    assert len(np.unique(blunt._scores(1)[0])) == 1
-    assert (sharp._scores(1)[0] > 1.0).all()
 
 
 def test_an_item_never_clicked_learns_from_the_constant():

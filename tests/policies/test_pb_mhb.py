@@ -16,7 +16,7 @@ def test_pb_mhb_leaves_the_posterior_as_it_is():
     moved = []
     for _ in range(4000):
         p.theta[0] = rng.beta(1 + S, 1 + N - S)
-        pb_mhb.sweep(0.3, rng.random(2), 0.0, p)
+        pb_mhb.sweep(0.3, rng.random(2), p)
         moved.append(p.theta[0])
     assert stats.kstest(moved, stats.beta(1 + S, 1 + N - S).cdf).pvalue > 1e-3
 

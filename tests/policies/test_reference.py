@@ -40,8 +40,8 @@ VARIANTS = {
     "TopRank": ["order=ascending"],
     "UniRank": ["optimism=loglog"],
     "CTS": ["feedback=last"],
-    "PB-MHB": ["prior=half,c=1"],
-    "PBM-UCB": ["kappa=estimated", "eps=0.5"],
+    "PB-MHB": ["c=1"],
+    "PBM-UCB": ["kappa=estimated"],
     "PBM-PIE": ["kappa=estimated,lag=7"],
     "PBM-TS": ["kappa=estimated,lag=50"],
     "BC-MPTS": ["kappa=estimated,lag=50"],
@@ -148,9 +148,7 @@ def compare(name, users, horizon):
     return policy
 
 
-def test_every_policy_has_a_reference_that_imports_no_kernel():
-    own = {n: c for n, c in POLICIES.items() if "contextual" in vars(c).get("IN_TRACK", {})}
-    assert (list(REFERENCES), list(CONTEXTUAL)) == (list(POLICIES), list(own))
+def test_references_import_no_kernel():
     for paper in sorted({one.__module__ for one in [*REFERENCES.values(), *CONTEXTUAL.values()]}):
         text = inspect.getsource(sys.modules[paper])
         for imported in re.findall(r"^from ([\w.]+) import", text, re.MULTILINE):

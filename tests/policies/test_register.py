@@ -34,7 +34,7 @@ def test_a_registered_policy_is_known_by_its_name_and_is_still_the_users_own():
     assert (spec.name, spec.built_in) == ("Mine(epsilon=0.3)", False)
     problem = "B_LB(L=6,K=2,p=0.4,gap=0.3)"
     named, given = (
-        logeval.evaluate(problem=problem, policies=[p], horizon=50, runs=2, quiet=True).table()
+        logeval.evaluate(problem=problem, policies=[p], horizon=50, runs=2, quiet=True).to_pandas()
         for p in ("Mine", Mine)
     )
     assert named.equals(given)

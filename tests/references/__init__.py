@@ -1,86 +1,37 @@
 """The papers' pseudocode, in plain NumPy for one replica: what every kernel is compared with.
 
 A reference takes the same random numbers as its kernel, in the same order, so that both take the
-same actions. They use no kernel, and a family is one file, like those of ``logeval/policies``.
+same actions. They use no kernel. A class here has the name of the class of its policy, and a family
+is one file, like those of ``logeval/policies``.
 """
 
 from __future__ import annotations
 
-from logeval.policies.registry import parse_policies
+import importlib
+import pkgutil
+
+from logeval.policies.registry import POLICIES, parse_policies
 from logeval.policies.setting import Setting
 from logeval.running.names import given_to
-from tests.references import (
-    baselines,
-    batchrank,
-    bubblerank,
-    cascade,
-    cascade_thompson,
-    contextual,
-    forgetting,
-    glrt,
-    grab,
-    pairs,
-    pb_mhb,
-    pbm,
-    rank1elim,
-    ranked,
-    toprank,
-    unirank,
-)
 from tests.references.replica import OneByOne, Reference
 
-REFERENCES: dict[str, type[Reference]] = {
-    "CascadeUCB1": cascade.CascadeUCB1,
-    "CascadeKL-UCB": cascade.CascadeKLUCB,
-    "CascadeUCB-V": cascade.CascadeUCBV,
-    "dcmKL-UCB": cascade.DcmKLUCB,
-    "First-Click": cascade.FirstClick,
-    "Last-Click": cascade.LastClick,
-    "CascadeSWUCB": forgetting.CascadeSWUCB,
-    "CascadeDUCB": forgetting.CascadeDUCB,
-    "SW-dcmKL-UCB": forgetting.SlidingDcmKLUCB,
-    "D-dcmKL-UCB": forgetting.DiscountedDcmKLUCB,
-    "GLRT-CascadeUCB": glrt.GLRTCascadeUCB,
-    "GLRT-CascadeKL-UCB": glrt.GLRTCascadeKLUCB,
-    "RankedUCB1": ranked.RankedUCB1,
-    "RankedKL-UCB": ranked.RankedKLUCB,
-    "RankedExp3": ranked.RankedExp3,
-    "CTS": cascade_thompson.CTS,
-    "TS-Cascade": cascade_thompson.TSCascade,
-    "TopRank": toprank.TopRank,
-    "UniRank": unirank.UniRank,
-    "BatchRank": batchrank.BatchRank,
-    "BubbleRank": bubblerank.BubbleRank,
-    "PBM-UCB": pbm.PBMUCB,
-    "PBM-PIE": pbm.PBMPIE,
-    "PBM-TS": pbm.PBMTS,
-    "BC-MPTS": pbm.BCMPTS,
-    "PB-MHB": pb_mhb.PBMHB,
-    "GRAB": grab.GRAB,
-    "S-GRAB": grab.SGRAB,
-    "KL-CombUCB1": grab.KLCombUCB1,
-    "Rank1ElimKL": rank1elim.Rank1ElimKL,
-    "Rank1Elim": rank1elim.Rank1Elim,
-    "UCB1Elim": pairs.UCB1Elim,
-    "UCB1": pairs.UCB1,
-    "KL-UCB": pairs.KLUCB,
-    "TS": pairs.TS,
-    "GL-CDCM": contextual.GLCDCM,
-    "LR": contextual.LR,
-    "LogisticTS": contextual.LogisticTS,
-    "UCB-GLM": contextual.UCBGLM,
-    "CascadeLinUCB": contextual.CascadeLinUCB,
-    "CascadeLinTS": contextual.CascadeLinTS,
-    "C3-UCB": contextual.C3UCB,
-    "Random": baselines.Random,
-    "Oracle": baselines.Oracle,
-    "Logged": baselines.Logged,
+_MODULES = [importlib.import_module(f"{__name__}.{m.name}") for m in pkgutil.iter_modules(__path__)]
+_CLASSES: dict[str, type[Reference]] = {
+    name: cls
+    for module in _MODULES
+    for name, cls in vars(module).items()
+    if isinstance(cls, type) and cls.__module__ == module.__name__
+}
+REFERENCES = {
+    name: _CLASSES[cls.__name__]
+    for name, cls in POLICIES.items()
+    if cls.__module__.startswith("logeval.")
 }
 # of the classes that take their place in the contextual track
-CONTEXTUAL: dict[str, type[Reference]] = {
-    "dcmKL-UCB": cascade.ContextualKLUCB,
-    "Random": baselines.ContextualRandom,
-    "Oracle": baselines.ContextualOracle,
+CONTEXTUAL = {
+    name: _CLASSES[cls.IN_TRACK["contextual"].__name__]
+    for name, cls in POLICIES.items()
+    if "contextual" in vars(cls).get("IN_TRACK", {})
 }
 
 

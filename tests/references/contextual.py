@@ -49,8 +49,7 @@ class ContextualReference(ABC):
     def update(self, t: int, A: Ints, clicks: Ints) -> None:
         """Keep the rows that were surely examined."""
         clicked = np.flatnonzero(clicks)
-        none = 0 if self.feedback == "literal" else self.K
-        end = clicked[0 if self.feedback == "first" else -1] + 1 if len(clicked) else none
+        end = clicked[0 if self.feedback == "first" else -1] + 1 if len(clicked) else self.K
         self.X = np.concatenate([self.X, self.x[A[:end]]])
         self.y = np.concatenate([self.y, clicks[:end].astype(float)])
         self.learn(t, A[:end], clicks[:end])
@@ -109,13 +108,11 @@ class GLCDCM(LR):
     """gl-cdcm, Algorithm 1."""
 
     def scores(self, t: int) -> Floats:
-        """Equation 6; with ``ties-by-value`` ties at 1 are broken by the value above it."""
-        rows = t - 1 if self.given.count == "rounds" else self.K * (t - 1)
+        """Equation 6; ties at 1 are broken by the value above it."""
         k_mu, c_mu, sigma, delta = 0.25, 0.1, 0.5, 1 / math.sqrt(self.n)
-        inside = self.d / 2 * math.log(1 + rows / (self.lam * self.d))
+        inside = self.d / 2 * math.log(1 + (t - 1) / (self.lam * self.d))
         rho = self.given.m * k_mu * sigma / c_mu * math.sqrt(inside + math.log(1 / delta))
-        U = expit(self.x @ self.theta) + rho * self.widths(self.lam)
-        return np.minimum(U, 1.0) if self.given.cap == "ties-at-random" else U
+        return expit(self.x @ self.theta) + rho * self.widths(self.lam)
 
 
 class UCBGLM(LR):
@@ -123,8 +120,6 @@ class UCBGLM(LR):
 
     def scores(self, t: int) -> Floats:
         """theta . x + alpha ||x||."""
-        if t <= self.given.tau:
-            return np.zeros(len(self.x))
         sigma, kappa, delta = 0.5, 0.25, 1 / self.n
         inside = self.d / 2 * math.log(1 + 2 * self.n / self.d) + math.log(1 / delta)
         alpha = self.given.m * sigma / kappa * math.sqrt(inside)
@@ -147,10 +142,7 @@ class CascadeLinUCB(ContextualReference):
 
     def scores(self, t: int) -> Floats:
         """theta . x + c ||x||."""
-        d, nK, c = self.d, self.n * self.K, self.given.c
-        theory = math.sqrt(d * math.log(1 + nK / d) + 2 * math.log(nK)) + 1
-        width = (theory if c == "theory" else float(c)) * self.widths(self.lam)
-        return self.x @ self.least_squares(self.lam) + width
+        return self.x @ self.least_squares(self.lam) + self.given.c * self.widths(self.lam)
 
 
 class CascadeLinTS(ContextualReference):

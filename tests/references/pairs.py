@@ -17,7 +17,7 @@ from tests.references.bounds import kl_ucb_at, ucb1
 from tests.references.replica import Replica, Stepwise
 
 
-class UCB1:
+class PairUCB1:
     """UCB1 on pairs; pair i is row i // columns and column i % columns."""
 
     def __init__(self, replica: Replica) -> None:
@@ -43,7 +43,7 @@ class UCB1:
         self.S[i] += clicks[0]
 
 
-class KLUCB(UCB1):
+class PairKLUCB(PairUCB1):
     """KL-UCB on pairs."""
 
     def bound(self, t: int, p: Floats, T: Floats) -> Floats:
@@ -51,7 +51,7 @@ class KLUCB(UCB1):
         return kl_ucb_at(t, p, T)
 
 
-class TS(UCB1):
+class TS(PairUCB1):
     """Thompson sampling on pairs: a draw for every pair.
 
     The kernel draws only the largest value, from other random numbers; its pairs have the same

@@ -19,7 +19,6 @@ class PBMHB(Cells):
         K, L, first = replica.K, replica.L, replica.given.first - 1
         super().__init__(replica, uniforms=2 * (L + K - 1))
         self.positions = np.array([first, *(k for k in range(K) if k != first)])
-        self.extra = 0.5 if self.given.prior == "half" else 0.0
         self.theta = replica.generator.random(L)
         self.kappa = np.concatenate([[1.0], replica.generator.random(K - 1)])
 
@@ -27,7 +26,7 @@ class PBMHB(Cells):
         """One step of Metropolis-Hastings."""
         low, high = ndtr(-x / sd), ndtr((1 - x) / sd)
         y = np.clip(x + sd * ndtri(low + u[0] * (high - low)), 1e-12, 1 - 1e-12)
-        a, b = S + self.extra, N - S + self.extra
+        a, b = S, N - S
         log_ratio = np.log((high - low) / (ndtr((1 - y) / sd) - ndtr(-y / sd)))
         log_ratio += a.sum() * np.log(y / x)
         log_ratio += b @ np.log(np.where(b > 0, (1 - y * other) / (1 - x * other), 1.0))

@@ -53,7 +53,7 @@ class PBMUCB(PBM):
     def choose(self, t: int, u: Floats) -> Any:
         """The list that the rule says."""
         _, N, looked = self.sums()
-        delta = (1 + self.given.eps) * np.log(t)
+        delta = np.log(t)
         with np.errstate(divide="ignore", invalid="ignore"):
             # sqrt(N / N~) sqrt(delta / (2 N~))
             width = np.sqrt(0.5 * N) / looked * np.sqrt(delta)
@@ -66,7 +66,7 @@ class PBMPIE(PBM):
 
     def __init__(self, replica: Replica) -> None:
         super().__init__(replica, uniforms=2)
-        self.budget = (1 + self.given.eps) * np.log(self.n)
+        self.budget = np.log(self.n)
 
     def better(self, x: Any) -> Any:
         """Whether U_i >= x, for every item."""

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from logeval.replay.estimators import parse_estimators
-from logeval.replay.fitting import resampled
-from logeval.replay.logged import parts_sql, read_logged
+from logeval.replay.logged import parts_sql, read_logged, resampled
 from logeval.replay.values import Values
 from logeval.running import seeds
 from tests.replay.worlds import logged_of, target_of

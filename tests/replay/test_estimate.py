@@ -127,7 +127,7 @@ def test_built_in_targets(log, target):
     estimates = replay_estimate(
         log, target, estimators=["List", "Prefix", "IP"], rounds=0, quiet=True
     )
-    warned = "chosen on these clicks and so is valued too high" in estimates.verdict().answer
+    warned = estimates.verdict().fact("chosen-on-these-clicks") is not None
     assert warned == (target in ("by-ctr", "best:pbm"))
     found = estimates.overall()
     assert (found["support"] == 1).all()
@@ -283,7 +283,7 @@ def test_the_command_prints_rows_as_json_and_writes_a_folder(log, tmp_path):
     before = (path_of(out, "estimates")).stat().st_mtime_ns
     again = CliRunner().invoke(app, arguments)
     assert again.exit_code == 0
-    assert "95% interval" in again.stdout
+    assert "to the log [95%]" in again.stdout
     assert (path_of(out, "estimates")).stat().st_mtime_ns == before
 
 
@@ -296,8 +296,8 @@ def test_the_section_of_the_report_says_what_to_doubt(log, tmp_path):
     page.write("Replay", "")
     html = (tmp_path / "index.html").read_text()
     assert "What the log itself says" in html
-    assert "of the weights of IP are clipped" in html
-    assert found.verdict().answer.replace("'", "&#39;") in html
+    assert found.verdict().fact("clipped").about == "by-ctr"
+    assert "clipped" in html
     assert (tmp_path / "figures" / "replay.pdf").exists()
     overall = pd.read_csv(tmp_path / "tables" / "replay.csv")
     assert overall["value"].to_numpy() == pytest.approx(found.overall()["value"].to_numpy())
@@ -359,7 +359,10 @@ def test_queries_that_the_log_lacks_are_left_out_and_said(log):
     rows = [*GOOD, "7,1,1", "7,2,2", "8@3,1,1", "8@3,2,2"]
     asked = {"estimators": ["IP"], "rounds": 0, "quiet": True}
     found = replay_estimate(log, frame(rows), **asked)
-    assert found.notes == ["table: 2 of its 4 queries are not in the log and are left out: 7, 8@3"]
+    assert [fact.record() for fact in found.facts] == [
+        {"code": "unknown-queries", "about": "table", "level": "caution", "value": 2,
+         "threshold": 4, "more": {"queries": ["7", "8@3"]}}
+    ]  # fmt: skip
     alone = replay_estimate(log, frame(GOOD), **asked)
     assert found.overall()["value"].iloc[0] == alone.overall()["value"].iloc[0]
     with pytest.raises(LogevalError, match=r"no SERPs of the queries of the target \(7\)"):
@@ -369,12 +372,11 @@ def test_queries_that_the_log_lacks_are_left_out_and_said(log):
 def test_a_target_of_one_query_says_so(log):
     found = replay_estimate(log, frame(GOOD[:2]), estimators=["IP"], rounds=20, quiet=True)
     assert found.manifest["log_queries"] == 2
-    answer = found.verdict().answer
-    assert answer.startswith("On 1 of the 2 queries of the log (50% of its searches) only: table ")
+    assert found.verdict().fact("part-of-the-log").value == 0.5
     chosen = replay_estimate(
         log, frame(GOOD[:2]), estimators=["IP"], rounds=20, queries=[1], quiet=True
     )
-    assert chosen.verdict().answer.startswith("table would have earned")
+    assert chosen.verdict().fact("part-of-the-log") is None
 
 
 def test_a_list_of_a_query_stands_for_all_its_regions(tmp_path):
@@ -382,7 +384,7 @@ def test_a_list_of_a_query_stands_for_all_its_regions(tmp_path):
     log = write_serps(tmp_path / "log", serps)
     found = replay_estimate(log, frame(["5,1,1", "5,2,2"]), estimators=["IP"], rounds=0, quiet=True)
     assert sorted(found.table["query"].dropna()) == ["5@0", "5@1"]
-    assert found.notes == []
+    assert found.facts == []
 
 
 def test_queries_with_fewer_items_than_positions_are_left_out_and_said(tmp_path):
@@ -392,9 +394,9 @@ def test_queries_with_fewer_items_than_positions_are_left_out_and_said(tmp_path)
     for target in ("random", "by-ctr", "best:pbm"):
         found = replay_estimate(log, target, estimators=["Item"], positions=2, rounds=0, quiet=True)
         assert set(found.table["query"].dropna()) == {"1"}
-        assert found.notes == [
-            f"{target}: 1 of 2 queries have fewer than 2 items in the log and are left out"
-        ]
+        (fact,) = found.facts
+        assert (fact.code, fact.about, fact.value) == ("short-queries", target, 1)
+        assert (fact.threshold, fact.more) == (2, {"K": 2})
 
 
 def test_one_target_without_support_does_not_stop_the_others(log):
@@ -406,8 +408,8 @@ def test_one_target_without_support_does_not_stop_the_others(log):
     assert overall.loc["table"].isna().all()
     assert overall.loc["logged"].notna().all()
     said = found.verdict()
-    assert said.answer.startswith("logged would have earned")
-    assert said.limits[0].startswith("table: nothing can be said.")
+    assert said.conclusion[0].about == "logged"
+    assert said.fact("ranker-unknown").about == "table"
 
 
 # -- estimators that contradict each other ----------------------------------------------------
@@ -447,8 +449,8 @@ def test_estimators_that_differ_by_more_than_chance_are_kept_and_said(tmp_path):
         out=tmp_path / "out",
     )  # fmt: skip
     assert again.contradictions == found.contradictions
-    assert found.verdict().answer.endswith("by List.")
-    assert any("does not hold that" in line for line in found.verdict().because)
+    assert found.verdict().fact("assumes").more["estimator"] == "List"
+    assert found.verdict().fact("contradicted") is not None
 
 
 def test_users_of_item_and_position_contradict_nothing(log):
@@ -456,3 +458,64 @@ def test_users_of_item_and_position_contradict_nothing(log):
         log, frame(GOOD), estimators=["List", "Prefix", "IP", "PBM"], rounds=200, quiet=True
     )
     assert found.contradictions == []
+
+
+def test_a_second_reward_is_estimated_beside_the_clicks(tmp_path):
+    """What was paid of each result: IP is the sum of h times the mean of an item at a position."""
+    serps = drawn(3, 600)
+    rng = np.random.default_rng(0)
+    for s in serps:
+        s.rewards = [float(rng.integers(1, 30)) if c and rng.random() < 0.3 else None
+                     for c in s.clicks]  # fmt: skip
+    log = write_serps(tmp_path / "log", serps)
+    asked = {"estimators": ["IP", "List", "DR", "DM", "RCTR"], "refits": 3, "quiet": True}
+    found = replay_estimate(log, frame(GOOD), rounds=50, out=tmp_path / "out", **asked)
+    rows = found.overall().set_index("estimator")
+    paid = [[], []]
+    for s in serps:
+        for k, item in enumerate({1: (111, 112), 2: (214, 213)}[s.query_id]):
+            if s.items[k] == item:
+                paid[k].append((s.query_id, s.rewards[k] or 0.0))
+    by_query = [pd.DataFrame(x).groupby(0)[1].mean() for x in paid]
+    expected = sum(mean.mean() for mean in by_query)  # both queries are asked as often
+    assert rows.loc["IP", "reward"] == pytest.approx(expected)
+    earned = np.mean([sum(x or 0.0 for x in s.rewards) for s in serps])
+    assert rows["reward_logged"].to_numpy() == pytest.approx(earned)
+    assert rows.loc["RCTR", "reward_difference"] == pytest.approx(0, abs=1e-9)
+    for name in ("IP", "List", "DR", "DM"):
+        row = rows.loc[name]
+        assert row["reward_low"] < row["reward"] < row["reward_high"]
+        assert row["reward"] == pytest.approx(expected, rel=0.5)
+    assert rows.loc["DR", "reward"] == pytest.approx(expected, rel=0.1)
+    # clicks are as they are without it
+    for s in serps:
+        s.rewards = None
+    alone = replay_estimate(write_serps(tmp_path / "alone", serps), frame(GOOD), rounds=0, **asked)
+    columns = ["value", "support", "logged"]
+    assert alone.overall()[columns].to_numpy() == pytest.approx(
+        found.overall()[columns].to_numpy(), abs=1e-6, nan_ok=True
+    )
+    assert alone.table["reward"].isna().all()
+    done = CliRunner().invoke(
+        app, ["replay", "estimate", str(log), "--target", "by-ctr", "-e", "IP", "--force", "-q"]
+    )
+    assert "Second reward at K = 2" in done.stdout
+
+
+def test_lists_that_begin_further_down_have_their_positions(tmp_path):
+    """A second page of ranks 3 and 4 counts there; in the first two positions it is no search."""
+    serps = drawn(4, 200)
+    second = [Serp(1, [113, 114], [1, 0], 5000 + i, first=3) for i in range(50)]
+    log, alone = (
+        write_serps(tmp_path / name, rows)
+        for name, rows in (("log", serps + second), ("alone", serps))
+    )
+    asked = {"estimators": ["IP", "List", "DR"], "rounds": 0, "refits": 0, "quiet": True}
+    found, expected = (
+        replay_estimate(each, frame(GOOD), positions=2, **asked).overall() for each in (log, alone)
+    )
+    assert found["value"][:2].to_numpy() == pytest.approx(expected["value"][:2].to_numpy())
+    whole = replay_estimate(log, "logged", positions=4, queries=[1], **asked).overall()
+    assert whole["value"].to_numpy() == pytest.approx(
+        (sum(sum(s.clicks) for s in serps if s.query_id == 1) + 50) / 250, abs=1e-6
+    )

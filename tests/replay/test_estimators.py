@@ -1,7 +1,7 @@
 """Identities, and every estimator against a loop over SERPs."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -11,8 +11,8 @@ from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.pbm import PBM
 from logeval.errors import LogevalError
 from logeval.replay.estimators import IP, View, estimators, parse_estimators
-from logeval.replay.fitting import fit_models
 from logeval.replay.logged import cut
+from logeval.replay.models import fit_models
 from logeval.replay.targets import ListTarget
 from logeval.replay.values import Prediction, Values
 from logeval.running import seeds
@@ -299,6 +299,45 @@ def test_logged_propensities_replace_frequencies(world):
     assert support.supported.tolist() == [[1.0, 1.0]]
     assert support.clipped.tolist() == [[1.0, 1.0]]
     assert support.largest.tolist() == [[4.0, 4.0]]
+
+
+def test_doubly_robust_with_propensities_that_change():
+    """The model's value, and residuals each over its own propensity: worked out by hand."""
+    A = np.array([[0, 1], [0, 1], [1, 0], [0, 1], [2, 1]])
+    C = np.array([[1, 0], [0, 1], [1, 1], [1, 1], [0, 1]])
+    p = np.array([[0.5, 0.5], [0.25, 0.25], [0.5, 0.5], [0.5, 0.5], [0.1, 0.2]])
+    logged = logged_of(A, C, propensities=p)
+    (estimator,) = parse_estimators(["DR"])
+    for lists, support in (([[0, 1]], [[1.0, 1.0]]), ([[0, 9]], [[1.0, 0.0]])):
+        target = target_of(logged, np.array(lists), [1.0])
+        valued = Values(logged, target, [estimator])
+        prepared = {"pbm": Prediction(np.full((5, 2), 0.3), np.array([0.6]))}
+        found = valued.values(logged.patterns.count[:, None], prepared)[estimator]
+        residuals = 0.7 / 0.5 - 0.3 / 0.25 + 0.7 / 0.5
+        residuals += (-0.3 / 0.5 + 0.7 / 0.25 + 0.7 / 0.5 + 0.7 / 0.2) * support[0][1]
+        assert found[0, 0] == pytest.approx(0.6 + residuals / 5)
+        assert valued.support(estimator, prepared).supported.tolist() == support
+
+
+@pytest.mark.parametrize("name", ["PBM", "INTERPOL(window=1)", "Item"])
+def test_propensities_of_items_are_those_of_the_log_where_these_are_its_frequencies(world, name):
+    """What was logged of a logger that never changes; one that does has a clear error."""
+    logged, _ = world
+    patterns = logged.patterns
+    frequency = np.zeros((patterns.I, K))
+    k = np.arange(K)
+    np.add.at(frequency, (patterns.items, k), patterns.count[:, None])
+    p = (frequency / patterns.serps[patterns.item_query][:, None])[patterns.items, k]
+    (estimator,) = parse_estimators([name])
+    target, own = logger_of(logged, K), predictions(logged)
+    W = patterns.count[:, None]
+    expected = Values(logged, target, [estimator]).values(W, own)[estimator]
+    found = Values(replace(logged, given=p), target, [estimator]).values(W, own)[estimator]
+    assert found == pytest.approx(expected)
+    with pytest.raises(LogevalError, match="differ between searches"):
+        Values(
+            replace(logged, given=p * np.linspace(0.5, 1.0, len(p))[:, None]), target, [estimator]
+        )
 
 
 def test_cutting_a_log_does_not_change_values(world, target):

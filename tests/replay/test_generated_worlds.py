@@ -1,6 +1,6 @@
 """Generated DCM and PBM users, lists in random order: a small edition of a benchmark.
 
-benchmarks/replay_worlds.py has the figures that docs/simulators.md states. Here the differences are
+benchmarks/replay_worlds.py has the figures that docs/evidence.md states. Here the differences are
 several times the errors: a bias of .1 and more against .05.
 """
 

@@ -11,7 +11,7 @@ from logeval.cli import app
 from logeval.clicks.models.dcm import DCM
 from logeval.log.queries import Query
 from logeval.replay.logged import read_logged
-from logeval.replay.replays import (
+from logeval.replay.policy import (
     ReplayEnvironment,
     curve,
     streams_of,
@@ -140,7 +140,7 @@ def test_the_simulated_curve_lies_in_the_interval_of_the_replayed_one(generated,
     simulated = evaluate(
         [("DCM", Query.parse(query), model)], policies=[name], horizon=100,
         runs=400, reward="clicks", checkpoints=steps, quiet=True,
-    ).table()  # fmt: skip
+    ).to_pandas()  # fmt: skip
     for t in steps:
         value, half = curve(replayed.table, t)
         assert half < 0.15 * value

@@ -7,11 +7,10 @@ from benchmarks.replay_coverage import USERS as BENCHMARK
 from benchmarks.replay_coverage import draw
 from logeval.clicks.models.dcm import DCM
 from logeval.clicks.models.pbm import PBM
-from logeval.replay.estimates import point_and_interval
 from logeval.replay.estimators import parse_estimators
 from logeval.replay.values import Prediction, Values
 from logeval.running import seeds
-from tests.replay.worlds import all_lists, logged_of, plackett_luce, target_of
+from tests.replay.worlds import all_lists, logged_of, plackett_luce, point_and_interval, target_of
 
 L, K, SERPS, DRAWS = 4, 2, 3000, 60
 LISTS = all_lists(L, K)
@@ -71,7 +70,7 @@ def test_bias_is_what_the_assumption_says(kind):
 
 
 def test_the_interval_holds_the_truth_as_often_as_it_says():
-    """A small benchmarks/replay_coverage.py, whose figures docs/error-rates.md states."""
+    """A small benchmarks/replay_coverage.py, whose figures docs/evidence.md states."""
     chosen = parse_estimators(["IP", "Prefix"])
     inside = np.zeros(2)
     for r in range(60):

@@ -15,7 +15,7 @@ from logeval.clicks.estimation.patterns import patterns_of
 from logeval.clicks.quality.value import sums
 from logeval.replay.estimators import parse_estimators
 from logeval.replay.stages import replay_validate
-from logeval.replay.validation import PER_QUERY, Errors, is_larger, most_shown, sums_by_query
+from logeval.replay.validate import PER_QUERY, Errors, is_larger, most_shown, sums_by_query
 from logeval.storage.tables import path_of
 from tests.clicks.examples import table_of as folded
 from tests.replay import loops
@@ -132,8 +132,8 @@ def test_the_command(log, tmp_path):
     assert done.exit_code == 0, done.output
     shown = json.loads(done.stdout)
     assert {r["estimator"] for r in shown["rows"]} == {"IP", "RCTR", PER_QUERY}
-    assert "parts cannot choose" in shown["verdict"]
-    for name in ("validation.png", "clips.png", "manifest.json"):
+    assert shown["facts"][0]["code"] in ("cannot-choose", "same-rankings")
+    for name in ("validation.png", "manifest.json"):
         assert (tmp_path / "out" / name).exists()
     assert path_of(tmp_path / "out", "validation").exists()
 
@@ -218,8 +218,10 @@ def test_a_query_of_one_day_is_left_out_of_click_models_too_and_counted(tmp_path
     )  # fmt: skip
     assert np.isfinite(found.table["rmse"]).all()
     assert (found.table["serps"] == len(DAYS)).all()
-    assert found.manifest["left_out"] == {"queries": 1, "of": 2, "serps": 50}
-    assert any(line.startswith("1 of 2 queries (50 searches)") for line in found.verdict().limits)
+    (fact,) = found.facts
+    assert (fact.code, fact.value, fact.threshold) == ("queries-lost", 1, 2)
+    assert fact.more == {"serps": 50}
+    assert found.verdict().fact("queries-lost") == fact
 
 
 def test_a_part_that_shows_what_the_others_never_did_lowers_the_support(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import permutations
 
 import numpy as np
@@ -9,8 +10,11 @@ import pyarrow as pa
 from scipy import sparse
 
 from logeval.clicks.estimation.patterns import patterns_of
-from logeval.replay.logged import Logged
+from logeval.replay.estimate import Estimate, add_intervals
+from logeval.replay.logged import Logged, cut
+from logeval.replay.models import fit_models
 from logeval.replay.targets import ListTarget
+from logeval.replay.values import Values
 from logeval.storage import schemas
 
 
@@ -106,3 +110,13 @@ def target_of(logged, lists, probability, K=None, query=None, name="target"):
         items=items,
         probability=np.asarray(probability, dtype=float),
     )
+
+
+def point_and_interval(whole, target, estimators, rounds, seed, refits=0):
+    """The overall value of a target and half of its 95% interval."""
+    models = partial(fit_models, estimators, whole, scope="per-query")
+    values = Values(cut(whole, target.K), target, estimators)
+    found = Estimate(values, values.predictions(models(whole.patterns.count)))
+    add_intervals([found], whole, models, rounds, refits, seed, quiet=True)
+    pairs = zip(found.value[:, 0], found.half_widths()[0][:, 0], strict=True)
+    return dict(zip(estimators, pairs, strict=True))

@@ -5,6 +5,7 @@ import pandas as pd
 import pyarrow as pa
 
 from logeval.evaluation.results import Runs
+from logeval.facts import Fact
 from logeval.storage.schemas import PROBLEMS, RUNS
 
 STEPS = (1, 50, 100)
@@ -44,7 +45,8 @@ def runs_of(*frames, problems=(), notes=(), simulators=None):
     table = pd.concat(frames).reindex(columns=RUNS.names)
     rows = pa.Table.from_pandas(table, schema=RUNS, preserve_index=False)
     known = pa.Table.from_pylist(list(problems), schema=PROBLEMS)
-    return Runs(rows, problems=known, notes=notes, simulators=simulators)
+    facts = [Fact("of-the-models", more={"note": note}) for note in notes]
+    return Runs(rows, problems=known, facts=facts, simulators=simulators)
 
 
 def problem(query="0@0", simulator="DCM", track="ranking", **facts):

@@ -34,7 +34,7 @@ runs = logeval.evaluate(
 with styled("slides"):
     save_figure(regret_figure(runs), sys.argv[1] + "/a.pdf")
     save_figure(regret_figure(runs, per_query=True), sys.argv[1] + "/b.png")
-runs.plot_regret()
+runs.plot()
 assert matplotlib.get_backend() == "svg"
 assert pyplot.get_fignums() == [mine.number]
 assert dict(matplotlib.rcParams) == settings
@@ -96,7 +96,7 @@ def test_an_unknown_kind_is_named(tmp_path):
 
 def test_the_values_of_a_panel_are_those_of_its_curves():
     runs = runs_of(rows({"A": [4.0, 6.0]}))
-    ax = runs.plot_regret()
+    ax = runs.plot()
     ax.set_title("DCM <1>")
     (panel,) = inline(ax.figure, drawn(ax.figure, "svg").decode(), "x").panels
     assert 'aria-label="DCM &lt;1&gt;"' in panel

@@ -30,9 +30,9 @@ def test_results_with_a_verdict_show_it_above_a_table(folder):
         logeval.check_models(models, folder, simulations=80, quiet=True),
     ):
         text = result._repr_html_()
-        first, last = text.index("<p><b>"), text.index("<table")
+        first, last = text.index("<p>"), text.index("<table")
         assert first == 0 < last
-        assert " ".join(result.verdict().answer.split()[:6]) in words(result)
+        assert " ".join(result.verdict().text().split()[:6]) in words(result)
         assert "nan" not in words(result).lower().split()
 
 

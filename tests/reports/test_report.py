@@ -59,7 +59,8 @@ def test_one_file_is_complete_and_the_same_files_are_beside_it(site):
     beside = {f.name: f.read_bytes() for f in (site / "site").glob("*/*")}
     assert saved == beside
     figures = re.findall(r'id="figure-([^"]+)"', page_of(site))
-    assert {"earnings", "regret", "queries", "log", "checks", "v-DCM"} <= set(figures)
+    assert {"earnings", "regret", "queries", "log", "v-DCM"} <= set(figures)
+    assert 'id="table-checks"' in page_of(site)
     assert len(figures) == len(set(figures))
     assert all(f"{name}.svg" in saved for name in figures)
     for name, data in saved.items():

@@ -36,7 +36,7 @@ def published(name, text):
 
 
 def cell(claim):
-    ((_, of),) = claim.cases.values()
+    ((_, of),) = claim.cases
     return of
 
 

@@ -63,14 +63,14 @@ def test_problems_and_policies_of_every_experiment_can_be_made(experiment):
         assert bool(part.problems) != bool(part.model)
     assert experiment.claims
     assert all(claim.text and claim.place for claim in experiment.claims)
-    assert not VARIABLE.search(str(replace(experiment, figure={})))  # each has its word
+    assert not VARIABLE.search(str(experiment))  # each has its word
 
 
 def test_parts_of_one_name_are_the_same_users():
     users = {}
     for experiment in experiments().values():
         for part in experiment.parts:
-            mine = replace(part, policies=(), title="")
+            mine = replace(part, policies=())
             assert users.setdefault(part.name, mine) == mine
 
 
@@ -89,7 +89,7 @@ def test_runs_are_kept_shared_and_gone_on_with(tmp_path):
     other = reproduce(named("dcm-3b"), **how)
     assert (tmp_path / "runs" / "dcm-3").is_dir()
     free = {"dcmKL-UCB(init=sample)", "RankedKL-UCB(init=sample)"}  # as the paper begins
-    assert set(other.runs["dcm-3"].table()["policy"]) == free
+    assert set(other.runs["dcm-3"].to_pandas()["policy"]) == free
     assert other.regret("dcmKL-UCB").tolist() == first.regret("dcmKL-UCB").tolist()
 
 

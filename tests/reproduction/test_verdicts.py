@@ -21,17 +21,16 @@ from reproduction.verdicts import (
     UNDECIDED,
     judge,
     judge_cases,
-    verdict_of,
 )
 
 
 def number(value, stderr, **more):
     more |= {"place": "Table 1", "published": value, "stderr": stderr}
-    return Claim(text="a number", cases={}, **more)
+    return Claim(text="a number", cases=(), **more)
 
 
 def words(low=None, high=None, published=None):
-    return Claim(text="words", cases={}, place="s. 5", low=low, high=high, published=published)
+    return Claim(text="words", cases=(), place="s. 5", low=low, high=high, published=published)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +68,6 @@ def test_at_another_horizon_nothing_is_judged():
     found = judge(number(100.0, 3.0), Measured(100.0, 1.0), same_horizon=False)
     assert found.verdict == SHORTER
     assert math.isnan(found.distance)
-    assert verdict_of([found]) == SHORTER
 
 
 def test_the_distance_is_in_standard_errors_of_both():
@@ -79,26 +77,14 @@ def test_the_distance_is_in_standard_errors_of_both():
     assert math.isnan(judge(words(high=1.0), Measured(0.3)).distance)
 
 
-def test_an_experiment_is_reproduced_when_all_its_claims_are():
-    good = judge(words(high=1.0), Measured(0.9, 0.02))
-    far = judge(words(high=1.0), Measured(1.05, 0.01))
-    agrees = judge(number(10.0, 1.0, source="a program"), Measured(10.5, 1.0))
-    assert verdict_of([good, good]) == "2 of 2 reproduced"
-    assert verdict_of([good, far]) == "1 of 2 reproduced, 1 not reproduced"
-    near = [judge(number(100.0, 0.1), Measured(x, 0.1)) for x in (96.0, 99.0)]
-    assert verdict_of([good, *near]) == "1 of 3 reproduced, 2 differing by at most 4%"
-    assert verdict_of([agrees]) == "1 of 1 agree with an independent program"
-    assert verdict_of([good, agrees]) == f"1 of 1 reproduced; {verdict_of([agrees])}"
-
-
 def outcome_of(*claims):
     """Claims that are measured on nothing."""
     return Outcome(replace(named("dcm-3b"), claims=claims), named("dcm-3b").horizon, 20)
 
 
 def measured(*values):
-    """Cases by name, from value and standard error."""
-    return {name: ["given", *m] for name, *m in values}
+    """Cases from value and standard error."""
+    return tuple(["given", *m] for m in values)
 
 
 @pytest.fixture(autouse=True)
@@ -109,22 +95,21 @@ def _given(monkeypatch):
 @pytest.mark.parametrize(
     ("cases", "decides", "verdict"),
     [
-        ([("a", 0.5, 0.01), ("b", 0.9, 0.01)], "b", REPRODUCED),  # the nearest to the end
-        ([("a", 0.9, 0.01), ("b", 0.8, 0.2)], "b", UNDECIDED),  # by standard errors, not by value
-        ([("a", 1.2, 0.01), ("b", 0.8, 0.2)], "a", NOT),
-        ([("a", 1.2, 0.01), ("b", 1.1, 0.001)], "b", NOT),
+        ([(0.5, 0.01), (0.9, 0.01)], 0.9, REPRODUCED),  # the nearest to the end
+        ([(0.9, 0.01), (0.8, 0.2)], 0.8, UNDECIDED),  # by standard errors, not by value
+        ([(1.2, 0.01), (0.8, 0.2)], 1.2, NOT),
+        ([(1.2, 0.01), (1.1, 0.001)], 1.1, NOT),
     ],
 )
 def test_the_hardest_case_decides(cases, decides, verdict):
     claim = replace(words(high=1.0), cases=measured(*cases))
     found = judge_cases(claim, outcome_of(claim))
-    assert (found.case, found.verdict) == (decides, verdict)
-    assert found.others == tuple(value for name, value, _ in cases if name != decides)
+    assert (found.ours.value, found.verdict) == (decides, verdict)
 
 
 def test_what_is_not_published_stands_apart():
     claims = [number(10.0, 1.0), number(10.0, 1.0, source="a program")]
-    claims = [replace(c, cases={"": ["given", 10.0, 1.0]}) for c in claims]
+    claims = [replace(c, cases=(["given", 10.0, 1.0],)) for c in claims]
     rows = rows_of(outcome_of(*claims))
     assert [(r["by"], r["verdict"]) for r in rows] == [("", REPRODUCED), ("a program", AGREES)]
 

@@ -101,8 +101,8 @@ def test_evaluate_stores_regret_and_cosine_distance(tmp_path):
     ask["out"] = tmp_path / "runs"
     evaluate(runs=2, **ask)
     done = evaluate(runs=4, **ask)  # goes on with two more
-    rows = done.table()
-    assert set(done.only(["dcmKL-UCB(restart=never)"]).table()["policy"]) == {"dcmKL-UCB"}
+    rows = done.to_pandas()
+    assert set(done.only(["dcmKL-UCB(restart=never)"]).to_pandas()["policy"]) == {"dcmKL-UCB"}
     last = rows[rows["t"] == 300].set_index(["policy", "run"])
     assert len(last) == 20
     assert (last.loc["Oracle", "regret"] == 0).all()
@@ -115,7 +115,7 @@ def test_evaluate_stores_regret_and_cosine_distance(tmp_path):
     assert cosine["GL-CDCM"].iloc[-1] < cosine["GL-CDCM"].iloc[0]
     alone = evaluate(
         problem=FIXED, policies=["Random", "GL-CDCM"], runs=4, horizon=300, quiet=True
-    ).table()
+    ).to_pandas()
     alone = alone[alone["t"] == 300].set_index(["policy", "run"])["regret"]
     assert alone.to_dict() == last["regret"].loc[["GL-CDCM", "Random"]].to_dict()
 

@@ -95,7 +95,7 @@ def test_more_changes_than_steps():
 def test_without_changes_nothing_is_different():
     rows = [
         evaluate(problem=[f"B_LB(L=6,K=2,p=0.5,gap=0.4{more})"], policies="dcmKL-UCB", horizon=200,
-                 runs=2, quiet=True).table()
+                 runs=2, quiet=True).to_pandas()
         for more in ("", ",changes=0")
     ]  # fmt: skip
     assert rows[0].equals(rows[1])
@@ -104,7 +104,9 @@ def test_without_changes_nothing_is_different():
 def test_who_starts_again_after_a_change_loses_less():
     name = "B_LB(L=16,K=4,p=0.2,gap=0.15,gamma=1,changes=3)"
     policies = ["CascadeKL-UCB(init=sample)", "GLRT-CascadeKL-UCB"]
-    rows = evaluate(problem=[name], policies=policies, horizon=12_000, runs=6, quiet=True).table()
+    rows = evaluate(
+        problem=[name], policies=policies, horizon=12_000, runs=6, quiet=True
+    ).to_pandas()
     last = rows[rows.t == 12_000].groupby("policy").regret
     mean, error = last.mean(), last.sem()
     assert mean[policies[1]] + 4 * error.max() < mean[policies[0]]

@@ -43,7 +43,7 @@ def test_queries_may_have_fewer_items_than_positions(policy):
     """A pair needs one item and one position; a list needs as many items as positions."""
     few = models("PBM", (1, 2, 5), K=3)
     done = evaluate(few, policies=[policy], track="rank1", horizon=30, runs=2, quiet=True)
-    assert done.table()["query"].nunique() == 3
+    assert done.to_pandas()["query"].nunique() == 3
     with pytest.raises(LogevalError, match="fewer than 3 items"):
         evaluate(few, policies=["dcmKL-UCB"], horizon=30, runs=2, quiet=True)
 

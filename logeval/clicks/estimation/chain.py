@@ -10,24 +10,10 @@ have left anywhere. With n results and B_k = P(no click from k down | k examined
 Whether the user would have gone on past the end of the list is not observed and not counted. All
 models need from this is in ``Tally``: expected examinations, and expected continuations after
 clicks and after skips; or, from uniform numbers, how often they happened in one drawing of what
-was not observed, with these probabilities. Guo, Liu, Wang: Efficient multiple-click models in web
-search (WSDM 2009) for the DCM; Chapelle and Zhang (WWW 2009) for the DBN; Guo et al. (WWW 2009)
-for the CCM.
-
-Exact EM for any chain model (DCM, SDBN, DBN, CCM).
-
-A model says, by ``ChainEM``, how its parameters make a chain (its ``Formulas``) and which
-expected counts (successes, trials) each of them has, given the ``Tally`` of that chain. The
-maximisation is then (successes + a) / (trials + a + b) for every parameter.
-
-Empirical Bayes fits the Beta of an item parameter x to its counts. Expected counts must not be
-used for this: they look as certain as observed ones, though part of the evidence is missing. So
-the Beta is fitted to the counts with the gradient and curvature of the likelihood in logit x,
-which by Louis (1982) are successes - trials x and trials x (1 - x) - missing, where missing is
-the variance of successes - trials x given the clicks. These depend on the prior in turn, so the
-two alternate ``ROUNDS`` times before the prior is held fixed and EM runs to convergence. In the
-last ``SHARED_ROUNDS`` of them, the scope ``partial`` also fits the Beta of the shared parameters
-over queries, to the evidence that their variances leave (``priors.evidence``).
+was not observed, with these probabilities. A model says, by ``ChainEM``, how its parameters make a
+chain (its ``Formulas``) and which counts each of them has, given the tally. Guo, Liu, Wang:
+Efficient multiple-click models in web search (WSDM 2009) for the DCM; Chapelle and Zhang (WWW 2009)
+for the DBN; Guo et al. (WWW 2009) for the CCM.
 """
 
 from __future__ import annotations
@@ -38,27 +24,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from logeval.clicks.estimation import em
 from logeval.clicks.estimation.beta import Split, share_of
-from logeval.clicks.estimation.estimates import ModelEstimate, Options
-from logeval.clicks.estimation.information import Slopes, shared_variances
-from logeval.clicks.estimation.patterns import FoldedClicks
-from logeval.clicks.estimation.priors import (
-    Pair,
-    Prior,
-    Smoothing,
-    evidence,
-    flat_prior,
-    item_prior,
-    prior_over_queries,
-)
-from logeval.clicks.estimation.uncertain import with_uncertainty
+from logeval.clicks.estimation.em import Params
+from logeval.clicks.estimation.estimates import Options
+from logeval.clicks.estimation.latent import Count, Counts, Finish, Latent
+from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 from logeval.clicks.users.chain import Formulas, Parameters, spread
-from logeval.running.arrays import Bools, Floats, Ints, sum_by
+from logeval.running.arrays import Bools, Floats, Ints
 from logeval.running.kernels import njit
 
 
-class Users(NamedTuple):
+class Chains(NamedTuple):
     """The chains of all queries: by item (I,), by group and position (G, K), and by group (G,)."""
 
     w: Floats
@@ -71,6 +47,7 @@ class Tally(NamedTuple):
     """Expected (or drawn) counts, by item (I,), by group and position (G, K), and by group (G,)."""
 
     examined: Floats  # by item
+    clicks: Floats  # by item: all of them
     clicked: Floats  # by item: clicks after which going on was observable
     went_on: Floats  # by item: expected continuations after those
     examined_squared: Floats  # by item: sum of P(examined | clicks)^2
@@ -84,14 +61,14 @@ class Tally(NamedTuple):
     @classmethod
     def zeros(cls, I: int, G: int, K: int) -> Tally:  # noqa: E741 - named as in the formulas
         """Nothing counted yet."""
-        shapes = [(I,)] * 5 + [(G, K)] * 2 + [(G,)] * 3
+        shapes = [(I,)] * 6 + [(G, K)] * 2 + [(G,)] * 3
         return cls(*map(np.zeros, shapes))
 
 
 @njit(cache=True, nogil=True)
 def tally_rows(
     items: Ints, clicks: Bools, length: Ints, count: Floats, group: Ints, active: Bools,
-    users: Users, u: Floats, tally: Tally,
+    users: Chains, u: Floats, tally: Tally,
 ) -> None:  # fmt: skip
     """Add the expected counts of every pattern of an active group; with u (P, K), drawn ones."""
     w, stay_item, stay_position = users.w, users.stay_item, users.stay_position
@@ -120,6 +97,7 @@ def tally_rows(
                 likelihood *= (1.0 - w[i]) * go
             else:
                 likelihood *= w[i]
+                tally.clicks[i] += m
                 if k < n - 1:
                     tally.clicked[i] += m
                     tally.position_clicked[g, k] += m
@@ -161,12 +139,14 @@ def tally_rows(
 
 @njit(cache=True, nogil=True)
 def log_likelihood_rows(
-    items: Ints, clicks: Bools, length: Ints, group: Ints, users: Users, out: Floats
+    items: Ints, clicks: Bools, length: Ints, group: Ints, active: Bools, users: Chains, out: Floats
 ) -> None:
-    """ln P(clicks) of every pattern; clicks that cannot happen have a very low one."""
+    """ln P(clicks) of every pattern of an active group; very low for clicks that cannot happen."""
     w, stay_item, stay_position = users.w, users.stay_item, users.stay_position
     for p in range(items.shape[0]):
         g, n, last = group[p], length[p], -1
+        if not active[g]:
+            continue
         for k in range(n):
             if clicks[p, k]:
                 last = k
@@ -193,7 +173,7 @@ def tallied(
     data: FoldedClicks,
     group: Ints,
     active: Bools,
-    users: Users,
+    users: Chains,
     rng: np.random.Generator | None = None,
 ) -> Tally:
     """The expected counts of active groups; ``group`` is the group of each query.
@@ -210,166 +190,75 @@ def tallied(
     return tally
 
 
-ROUNDS, SHARED_ROUNDS = 10, 4
-ROUND_ITERATIONS, ROUND_TOLERANCE = 50, 1e-7
-
-
-class Count(NamedTuple):
-    """Expected successes and trials; for item parameters also the missing information."""
-
-    successes: Floats
-    trials: Floats
-    missing: Floats | None = None
-
-    def evidence(self, x: Floats) -> tuple[Floats, Floats]:
-        """Observed counts with the same gradient and curvature in logit x."""
-        assert self.missing is not None
-        spread = np.maximum(x * (1.0 - x), 1e-12)
-        trials = np.maximum(self.trials - self.missing / spread, 0.0)
-        successes = trials * x + self.successes - self.trials * x
-        return np.clip(successes, 0.0, trials), trials
-
-
-Counts = dict[str, Count]
-
-
-def examination(x: Parameters, t: Tally, clicks: Floats) -> Count:
-    """The counts of attraction: clicks, of expected examinations."""
-    return Count(clicks, t.examined, x["w"] ** 2 * (t.examined - t.examined_squared))
-
-
 @dataclass(frozen=True)
 class ChainEM:
     """A chain model as EM sees it.
 
-    ``counts`` gets the parameters as each item sees them (``at_items``), the tally, the clicks of
-    each item, its group, and how what is not observed is split: as expected, or by drawing.
+    ``counts`` gets the parameters as each item sees them, the tally, the group of each item, and
+    how what is not observed is split: as expected, or by drawing.
     """
 
-    name: str
     items: tuple[str, ...]  # fields of item parameters, the others are shared
     formulas: Formulas
-    counts: Callable[[Parameters, Tally, Floats, Ints, Split], Counts]
-    slopes: Slopes
+    counts: Callable[[Parameters, Tally, Ints, Split], Counts]
     steps: int = 3  # of a sweep of the posterior
 
-    def at_items(self, x: em.Params, group: Ints) -> em.Params:
-        """The parameters that each item has: its own, and the scalars of its group."""
-        own = {field: x[field] for field in self.items}
-        scalars = {f: v[group] for f, v in x.items() if f not in self.items and v.ndim == 1}
-        return own | scalars
 
-    def users(self, x: em.Params, at_items: em.Params, G: int, K: int) -> Users:
-        """The chains that these parameters make."""
-        shared = {f: v[:, None] if v.ndim == 1 else v for f, v in x.items() if f not in self.items}
-        return Users(
-            x["w"],
-            spread(self.formulas.stay_item(at_items), x["w"].shape),
-            spread(self.formulas.stay_position(shared), (G, K)),
-            spread(self.formulas.skip(shared), (G, 1))[:, 0],
-        )
+def examination(x: Parameters, t: Tally) -> Count:
+    """The counts of attraction: clicks, of expected examinations."""
+    return Count(t.clicks, t.examined, x["w"] ** 2 * (t.examined - t.examined_squared))
 
 
-class ChainClicks:
-    """A chain model beside the clicks that it is fitted to."""
+class ChainClicks(Latent):
+    """A chain model beside clicks."""
 
-    def __init__(self, model: ChainEM, data: FoldedClicks, options: Options) -> None:
-        self.model, self.data, self.scope = model, data, options.scope
-        self.G, self.group = options.groups(data)
-        self.item_group = self.group[data.item_query]
+    def __init__(
+        self,
+        model: ChainEM,
+        data: FoldedClicks,
+        options: Options,
+        start: Callable[[FoldedClicks], Params],
+        finish: Finish | None = None,
+    ) -> None:
+        super().__init__(data, options, finish)
+        self.model, self.items, self.steps = model, model.items, model.steps
+        self.size = data.P * data.K
+        self._start = start
+
+    def start(self, data: FoldedClicks) -> Params:
+        """As the model says."""
+        return self._start(data)
 
     def expected(
-        self, x: em.Params, active: Bools | None = None, rng: np.random.Generator | None = None
-    ) -> tuple[Tally, Counts]:
-        """The expected counts at x, of active groups; or drawn ones."""
-        model, data = self.model, self.data
+        self,
+        data: FoldedClicks,
+        x: Params,
+        active: Bools | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> tuple[Counts, Floats]:
+        """The counts that the model makes of the tally."""
         active = np.ones(self.G, dtype=np.bool_) if active is None else active
-        at_items = model.at_items(x, self.item_group)
-        users = model.users(x, at_items, self.G, data.K)
-        t = tallied(data, self.group, active, users, rng)
-        return t, model.counts(at_items, t, data.item_clicks, self.item_group, Split(rng))
+        chains, at_items = self._chains(x)
+        t = tallied(data, self.group, active, chains, rng)
+        return self.model.counts(at_items, t, self.item_group, Split(rng)), t.log_likelihood
 
-    def maximise(
-        self, x: em.Params, pseudo: dict[str, Pair], iterations: int, tolerance: float
-    ) -> em.EMResult:
-        """EM from x, with these pseudo-counts."""
-        whole = np.arange(self.G)
-        groups = {f: self.item_group if f in self.model.items else whole for f in x}
+    def log_likelihood(self, data: Patterns, x: Params, active: Bools) -> Floats:
+        """ln P(clicks) of each pattern of the active groups; 0 elsewhere."""
+        out = np.zeros(data.P)
+        group, (chains, _) = self.group[data.query], self._chains(x)
+        log_likelihood_rows(data.items, data.clicks, data.length, group, active, chains, out)
+        return out
 
-        def step(x: em.Params, active: Bools) -> tuple[em.Params, Floats]:
-            t, counts = self.expected(x, active)
-            likelihood = t.log_likelihood.copy()
-            new = {}
-            for field, (successes, trials, _) in counts.items():
-                a, b = pseudo[field]
-                cost = em.penalty(x[field], a, b)
-                cost = cost if cost.ndim == 1 else cost.sum(axis=1)
-                likelihood += sum_by(groups[field], cost, self.G)
-                new[field] = em.ratio(successes + a, trials + a + b)
-            return new, likelihood
-
-        return em.run(step, x, groups, self.G, iterations, tolerance)
-
-    def item_priors(
-        self, smoothing: Smoothing, counts: dict[str, Pair], before: dict[str, Prior]
-    ) -> dict[str, Prior]:
-        """The priors of the item parameters from their counts, sought from those ``before``."""
-        return {
-            f: item_prior(smoothing, self.scope, self.data, *c, before.get(f))
-            for f, c in counts.items()
-        }
-
-    def priors_over_queries(
-        self, x: em.Params, items: dict[str, Prior], shared: dict[str, Pair]
-    ) -> dict[str, Pair]:
-        """The Betas of the shared parameters over queries, from what clicks say of each query."""
-        model, pseudo = self.model, _pseudo(items, shared)
-        strength = {field: a + b for field, (a, b) in pseudo.items()}
-        variance = shared_variances(
-            self.data, model.formulas, model.slopes, model.items, x, strength
+    def _chains(self, x: Params) -> tuple[Chains, Params]:
+        """The chains that these parameters make; and the parameters that each item has."""
+        f, own = self.model.formulas, {name: x[name] for name in self.items}
+        shared = {name: v for name, v in x.items() if name not in own}
+        at_items = own | {n: v[self.item_group] for n, v in shared.items() if v.ndim == 1}
+        shared = {name: v[:, None] if v.ndim == 1 else v for name, v in shared.items()}
+        chains = Chains(
+            x["w"],
+            spread(f.stay_item(at_items), x["w"].shape),
+            spread(f.stay_position(shared), (self.G, self.K)),
+            spread(f.skip(shared), (self.G, 1))[:, 0],
         )
-        return {
-            f: prior_over_queries(*evidence(x[f], variance[f], pair)) for f, pair in shared.items()
-        }
-
-
-def _pseudo(items: dict[str, Prior], shared: dict[str, Pair]) -> dict[str, Pair]:
-    return {field: (prior.a, prior.b) for field, prior in items.items()} | shared
-
-
-def fit_chain(
-    model: ChainEM, data: FoldedClicks, options: Options, start: em.Params
-) -> ModelEstimate:
-    """Fit by EM from ``start``; shared parameters there have one row per group."""
-    clicks, smoothing = ChainClicks(model, data, options), options.smoothing
-    nothing = dict.fromkeys(model.items, (np.zeros(data.I), np.zeros(data.I)))
-    items = clicks.item_priors("none" if smoothing == "none" else "pyclick", nothing, {})
-    shared = {
-        field: flat_prior(smoothing, value.shape[1:])
-        for field, value in start.items()
-        if field not in model.items
-    }
-    x = start
-    for left in range(ROUNDS if smoothing == "empirical-bayes" else 0, 0, -1):
-        pseudo = _pseudo(items, shared)
-        x = clicks.maximise(x, pseudo, ROUND_ITERATIONS, ROUND_TOLERANCE).params
-        _, counts = clicks.expected(x)
-        found = {f: counts[f].evidence(x[f]) for f in model.items}
-        items = clicks.item_priors("empirical-bayes", found, items)
-        if options.shrinks and shared and left <= SHARED_ROUNDS:
-            shared = clicks.priors_over_queries(x, items, shared)
-    pseudo = _pseudo(items, shared)
-    result = clicks.maximise(x, pseudo, options.iterations, options.tolerance)
-
-    _, counts = clicks.expected(result.params)
-    if smoothing == "none":  # items never seen: the mean at the end
-        items = clicks.item_priors("none", {f: counts[f][:2] for f in model.items}, items)
-
-    def complete(x: em.Params, rng: np.random.Generator) -> dict[str, Pair]:
-        return {field: count[:2] for field, count in clicks.expected(x, rng=rng)[1].items()}
-
-    trials = {field: counts[field].trials for field in x}
-    return with_uncertainty(
-        model.name, data, options, result.params, complete, items, shared, trials, result,
-        size=data.P * data.K, steps=model.steps,
-    )  # fmt: skip
+        return chains, at_items

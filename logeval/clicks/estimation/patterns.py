@@ -256,7 +256,11 @@ def patterns_of(statistics: pa.Table, queries: list[Query] | None = None) -> Pat
 
     row = np.repeat(np.arange(len(length)), length)
     column = np.arange(len(row)) - np.repeat(np.cumsum(length) - length, length)
-    pair, pair_query, pair_ids = _pairs(query[row], len(order), lists.flatten(), count[row])
+    ids = lists.flatten()
+    if ids.null_count:  # holes
+        there = ids.is_valid().to_numpy(zero_copy_only=False)
+        row, column, ids = row[there], column[there], ids.drop_null()
+    pair, pair_query, pair_ids = _pairs(query[row], len(order), ids, count[row])
     K = int(length.max(initial=0))
     items = np.full((len(length), K), -1, dtype=np.int64)
     items[row, column] = pair
@@ -354,20 +358,3 @@ def by_position(data: FoldedClicks, G: int, group: Ints) -> tuple[Floats, Floats
 
     clicks, impressions = data.total(count)
     return clicks, impressions
-
-
-def over_expected_clicks(data: FoldedClicks) -> tuple[Floats, Floats]:
-    """Clicks of each item, and impressions weighted by the CTR of the rank over the best rank's.
-
-    Their ratio is "clicks over expected clicks" on the scale of a PBM whose largest
-    examination is one (Zhang and Jones, 2007).
-    """
-    clicks, impressions = by_position(data, 1, np.zeros(data.Q, dtype=np.int64))
-    ctr = clicks[0] / np.maximum(impressions[0], 1.0)
-    relative = ctr / max(float(ctr.max(initial=0.0)), 1e-12)
-
-    def count(block: Patterns) -> tuple[Floats]:
-        shown = block.shown
-        return (block.sum_items(shown.count * relative[shown.position]),)
-
-    return data.item_clicks, data.total(count)[0]

@@ -12,17 +12,28 @@ are sweeps far apart. All parameters of a draw are of one sweep, so draws hold w
 with each other.
 
 Where there is no prior (smoothing ``none``) it is that of Jeffreys.
+
+With classes of users one more thing is drawn, the class of every user, by P(class | clicks); then
+every class completes its own clicks. Shares are drawn stick by stick: of the users that are in
+class c or a later one, Beta(those in c + a, those in later ones + b) are in c, which together is a
+Dirichlet. It starts at the estimate, where classes are in order; with clicks enough to tell them
+apart they stay so. What is kept are draws, from which the intervals of what lists earn are made:
+these hold. Shares and parameters of a class have no intervals, because clicks hardly say where one
+class ends and the next begins, and intervals around one way to divide them would hold half as often
+as they say (``benchmarks/classes.py``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 from scipy.special import betaincinv, logit
 
 from logeval.clicks.estimation.beta import Betas, BetaWalk
+from logeval.clicks.estimation.driver import SHARES, Problem, Users
 from logeval.clicks.estimation.em import CAP, Params
 from logeval.clicks.estimation.estimates import Options, ParameterEstimate
 from logeval.clicks.estimation.patterns import FoldedClicks
@@ -35,6 +46,8 @@ FEWEST = 80  # sweeps, where the log is large
 WORK = 1_000_000_000  # results of patterns looked at, beyond which there are fewer steps
 COVERAGE = 0.95
 LEAST = 1e-12  # a value drawn as 0 would stay there
+FEWEST_DRAWS = 40  # of the chain of several classes, of which those asked for are kept
+CLASS_STEPS = 2  # of a sweep of several classes
 
 Complete = Callable[[Params, np.random.Generator], Mapping[str, Pair]]
 
@@ -202,3 +215,114 @@ def interval(
     )
     low, high = (np.where(known, value, end).astype(np.float64) for end in ends)
     return ParameterEstimate(value, low, high, observations, draws=draws)
+
+
+# -- of all users ------------------------------------------------------------------------------
+
+
+def to_sticks(share: Floats) -> Floats:
+    """The share of class c among c and the later ones, (Q, C - 1)."""
+    later = _later(share)
+    return np.divide(share, later, out=np.full(share.shape, 0.5), where=later > 0)[:, :-1]
+
+
+def to_shares(sticks: Floats) -> Floats:
+    """Back, (..., C)."""
+    one = np.ones((*sticks.shape[:-1], 1))
+    before = np.concatenate([one, np.cumprod(1.0 - sticks, axis=-1)], axis=-1)
+    found: Floats = before * np.concatenate([sticks, one], axis=-1)
+    return found
+
+
+def _later(share: Floats) -> Floats:
+    return np.cumsum(share[:, ::-1], axis=1)[:, ::-1]
+
+
+def with_uncertainty(
+    name: str, problem: Problem, users: Users
+) -> tuple[ParameterEstimate, list[dict[str, ParameterEstimate]]]:
+    """The shares (Q, C), and the parameters of each class, with intervals and draws.
+
+    Draws of several classes, and of one class its intervals, too.
+    """
+    options, base, C = problem.options, problem.base, users.C
+    trials, in_class = _trials(problem, users)
+    if not options.intervals:
+        known = [
+            {f: _kept(v, trials[f"{f}#{c}"], None) for f, v in x.items()}
+            for c, x in enumerate(users.x)
+        ]
+        return _kept(users.share, in_class, None), known
+    believed: dict[str, Belief] = {}
+    for c in range(C):
+        shared = {f: (pair, trials[f"{f}#{c}"]) for f, pair in users.shared[c].items()}
+        every = beliefs(problem.data, options, users.items[c], shared)
+        believed |= {f"{f}#{c}": belief for f, belief in every.items()}
+    x = users.packed()
+    fixed = {f"{f}#{c}": v for f, v in base.fixed.items() for c in range(C)}
+    if C == 1:
+
+        def complete(x: Params, rng: np.random.Generator) -> dict[str, Pair]:
+            own = problem.unpacked(x, users.share).x[0]
+            counts, _ = base.expected(problem.data, own, rng=rng)
+            return {f"{f}#0": count[:2] for f, count in counts.items()}
+
+        centred = base.latent and options.smoothing == "empirical-bayes"
+        found = posterior(
+            name, options, x, complete, believed, trials, fixed, base.size, base.steps, centred
+        )
+        draws = np.ones((options.draws, *users.share.shape))
+        return _kept(users.share, in_class, draws), [{f: found[f"{f}#0"] for f in users.x[0]}]
+    mean = np.where(problem.allowed, np.maximum(users.share.mean(axis=0), 1e-3), 0.0)
+    mean = SHARES * mean / mean.sum(axis=1, keepdims=True)
+    less = (_later(mean) - mean)[:, :-1]
+    believed["sticks"] = Fixed(np.maximum(mean[:, :-1], 1e-3), np.maximum(less, 1e-3))
+    x["sticks"], trials["sticks"] = to_sticks(users.share), _later(in_class)[:, :-1]
+    asked = replace(options, draws=max(options.draws, FEWEST_DRAWS))
+    size = problem.data.P * problem.data.K * C
+    found = posterior(name, asked, x, _dealing(problem), believed, trials, fixed, size, CLASS_STEPS)
+    kept = np.linspace(0, asked.draws - 1, options.draws).astype(np.int64)
+    drawn = {f: np.asarray(estimate.draws)[kept] for f, estimate in found.items()}
+    shares = np.where(problem.allowed, to_shares(drawn["sticks"]), 0.0)
+    shares /= shares.sum(axis=2, keepdims=True)
+    parts = [
+        {f: _kept(v, trials[f"{f}#{c}"], drawn[f"{f}#{c}"]) for f, v in own.items()}
+        for c, own in enumerate(users.x)
+    ]
+    return _kept(users.share, in_class, shares), parts
+
+
+def _trials(problem: Problem, users: Users) -> tuple[Params, Floats]:
+    """Observations of each value, by name and class, and users by query and class."""
+    trials: Params = {}
+    for c, mine in enumerate(problem.dealt(users)):
+        counts, _ = problem.base.expected(mine, users.x[c])
+        trials |= {f"{f}#{c}": count.trials for f, count in counts.items()}
+    if users.C == 1:
+        return trials, problem.data.serps[:, None]
+    return trials, problem.users_of(problem.responsibilities(users)[0])
+
+
+def _dealing(problem: Problem) -> Complete:
+    """How the clicks of several classes are completed: users are dealt to them first."""
+    data = problem.patterns
+    n = data.count.astype(np.int64)
+
+    def complete(x: Params, rng: np.random.Generator) -> dict[str, Pair]:
+        now = problem.unpacked(x, to_shares(x["sticks"]))
+        r, _ = problem.responsibilities(now)
+        dealt = rng.multinomial(n, r / r.sum(axis=1, keepdims=True)).astype(float)
+        counts: dict[str, Pair] = {}
+        for c in range(now.C):
+            found, _ = problem.base.expected(data.weighted(dealt[:, c]), now.x[c], rng=rng)
+            counts |= {f"{f}#{c}": count[:2] for f, count in found.items()}
+        in_class = problem.users_of(dealt / np.maximum(data.count, 1.0)[:, None])
+        return counts | {"sticks": (in_class[:, :-1], _later(in_class)[:, :-1])}
+
+    return complete
+
+
+def _kept(value: Floats, observations: Floats, draws: Floats | None) -> ParameterEstimate:
+    """An estimate without an interval."""
+    unknown = np.full_like(value, np.nan)
+    return ParameterEstimate(value, unknown, unknown, observations, draws=draws)

@@ -16,12 +16,11 @@ from functools import partial
 import numpy as np
 
 from logeval.clicks.estimation.beta import Split
-from logeval.clicks.estimation.chain import ChainEM, Count, Counts, Tally, examination, fit_chain
-from logeval.clicks.estimation.classes.beside import ChainClasses
+from logeval.clicks.estimation.chain import ChainClicks, ChainEM, Tally, examination
 from logeval.clicks.estimation.em import Params
-from logeval.clicks.estimation.estimates import ModelEstimate, Options
-from logeval.clicks.estimation.information import Slopes
-from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
+from logeval.clicks.estimation.estimates import Options
+from logeval.clicks.estimation.latent import Count, Counts
+from logeval.clicks.estimation.patterns import FoldedClicks
 from logeval.clicks.models.model import ChainModel, Parameter
 from logeval.clicks.users.chain import Formulas, Parameters
 from logeval.running.arrays import Floats, Ints, sum_by
@@ -53,14 +52,9 @@ class CCM(ChainModel):
     )
 
     @classmethod
-    def fit(cls, data: FoldedClicks, options: Options) -> ModelEstimate:
+    def beside(cls, data: FoldedClicks, options: Options) -> ChainClicks:
         """Exact EM."""
-        return fit_chain(CCM_EM, data, options, _start(data, options))
-
-    @classmethod
-    def beside(cls, data: Patterns, options: Options) -> ChainClasses:
-        """Classes of CCM users: exact EM."""
-        return ChainClasses(CCM_EM, options, partial(_start, options=options))
+        return ChainClicks(CCM_EM, data, options, partial(_start, options=options))
 
 
 def _start(data: FoldedClicks, options: Options) -> Params:
@@ -69,7 +63,7 @@ def _start(data: FoldedClicks, options: Options) -> Params:
     return {"w": np.full(data.I, 0.5), **taus}
 
 
-def _counts(x: Parameters, t: Tally, clicks: Floats, group: Ints, split: Split) -> Counts:
+def _counts(x: Parameters, t: Tally, group: Ints, split: Split) -> Counts:
     w, tau3, stay = x["w"], x["tau3"], CCM.formulas.stay(x)
     on, off = t.went_on, t.clicked - t.went_on
     if_on = w * tau3 / np.maximum(stay, 1e-300)  # P(relevant | clicked, went on)
@@ -79,22 +73,17 @@ def _counts(x: Parameters, t: Tally, clicks: Floats, group: Ints, split: Split) 
     G = len(t.skipped)
     on3, all3 = sum_by(group, relevant_on, G), sum_by(group, relevant, G)
     on2, all2 = sum_by(group, on, G) - on3, sum_by(group, t.clicked, G) - all3
-    seen = examination(x, t, clicks)
+    seen = examination(x, t)
     assert seen.missing is not None
     # the variance of relevance given whether the user went on, and by not knowing that
     missing = seen.missing + relevant_on * (1.0 - if_on) + relevant_off * (1.0 - if_off)
     missing += (off - t.left_squared) * (if_on - if_off) ** 2
     return {
-        "w": Count(clicks + relevant, t.examined + t.clicked, missing),
+        "w": Count(t.clicks + relevant, t.examined + t.clicked, missing),
         "tau1": Count(t.skip_went_on, t.skipped),
         "tau2": Count(on2, all2),
         "tau3": Count(on3, all3),
     }
 
 
-CCM_SLOPES = Slopes(
-    lambda x: {"w": x["tau3"] - x["tau2"], "tau2": 1.0 - x["w"], "tau3": x["w"]},
-    mixed={("w", "tau2"): -1.0, ("w", "tau3"): 1.0},
-    skip="tau1",
-)
-CCM_EM = ChainEM("CCM", ("w",), CCM.formulas, _counts, CCM_SLOPES, steps=6)
+CCM_EM = ChainEM(("w",), CCM.formulas, _counts, steps=6)

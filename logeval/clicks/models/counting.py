@@ -16,16 +16,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from logeval.clicks.estimation.classes.beside import CountedClasses, Counts, independent
 from logeval.clicks.estimation.em import Params
-from logeval.clicks.estimation.estimates import ModelEstimate, Options
+from logeval.clicks.estimation.estimates import Options
+from logeval.clicks.estimation.latent import Ratios, independent
 from logeval.clicks.estimation.patterns import (
     FoldedClicks,
     Patterns,
     by_position,
     up_to_first_click,
 )
-from logeval.clicks.estimation.uncertain import fit_counts
+from logeval.clicks.estimation.priors import Pair
 from logeval.clicks.models.model import ChainModel, ClickModel, Parameter
 from logeval.clicks.users.browsing import Browsing
 from logeval.clicks.users.chain import Formulas
@@ -45,12 +45,7 @@ class CM(ChainModel):
     formulas = Formulas(stay_position=lambda x: 0.0)  # a click ends the search and satisfies
 
     @classmethod
-    def fit(cls, data: FoldedClicks, options: Options) -> ModelEstimate:
-        """Count down to the first click."""
-        return fit_counts("CM", data, options, {"w": up_to_first_click(data)})
-
-    @classmethod
-    def beside(cls, data: Patterns, options: Options) -> CountedClasses:
+    def beside(cls, data: FoldedClicks, options: Options) -> Ratios:
         """Classes that differ in what they like; no user of any class clicks twice."""
 
         def likelihood(mine: Patterns, x: Params) -> Floats:
@@ -60,7 +55,8 @@ class CM(ChainModel):
             below = np.where(shown.clicked, np.log(1e-12), 0.0)  # a second click: the same for all
             return sum_by(shown.pattern, np.where(shown.position > first, below, seen), mine.P)
 
-        return CountedClasses(("w",), lambda mine: {"w": up_to_first_click(mine)}, likelihood)
+        counted = lambda mine: {"w": up_to_first_click(mine)}  # noqa: E731
+        return Ratios(data, options, counted, log_likelihood=likelihood)
 
 
 def _everywhere(K: int) -> Floats:
@@ -84,24 +80,18 @@ class GCTR(ClickModel):
         return Browsing(np.full(self.L, float(self.ctr)), _everywhere(self.K))
 
     @classmethod
-    def fit(cls, data: FoldedClicks, options: Options) -> ModelEstimate:
-        """Clicks / impressions."""
-        G, group = options.groups(data)
-        clicks, shown = (x.sum(axis=1) for x in by_position(data, G, group))
-        return fit_counts("GCTR", data, options, {}, {"ctr": (clicks, shown)})
-
-    @classmethod
-    def beside(cls, data: Patterns, options: Options) -> CountedClasses:
+    def beside(cls, data: FoldedClicks, options: Options) -> Ratios:
         """Classes that differ in their rate."""
         G, group = options.groups(data)
 
-        def counted(mine: Patterns) -> Counts:
+        def counted(mine: FoldedClicks) -> dict[str, Pair]:
             clicks, shown = (x.sum(axis=1) for x in by_position(mine, G, group))
             return {"ctr": (clicks, shown)}
 
-        return CountedClasses(
-            (), counted, lambda mine, x: independent(mine, x["ctr"][group[mine.shown.query]])
-        )
+        return Ratios(
+            data, options, lambda mine: {}, counted,
+            lambda mine, x: independent(mine, x["ctr"][group[mine.shown.query]]),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -121,13 +111,7 @@ class RCTR(ClickModel):
         return Browsing(np.ones(self.L), _everywhere(self.K) * self.ctr[:, None])
 
     @classmethod
-    def fit(cls, data: FoldedClicks, options: Options) -> ModelEstimate:
-        """Clicks / impressions at each rank."""
-        G, group = options.groups(data)
-        return fit_counts("RCTR", data, options, {}, {"ctr": by_position(data, G, group)})
-
-    @classmethod
-    def beside(cls, data: Patterns, options: Options) -> CountedClasses:
+    def beside(cls, data: FoldedClicks, options: Options) -> Ratios:
         """Classes that differ in their rates."""
         G, group = options.groups(data)
 
@@ -135,7 +119,8 @@ class RCTR(ClickModel):
             shown = mine.shown
             return independent(mine, x["ctr"][group[shown.query], shown.position])
 
-        return CountedClasses((), lambda mine: {"ctr": by_position(mine, G, group)}, likelihood)
+        counted = lambda mine: {"ctr": by_position(mine, G, group)}  # noqa: E731
+        return Ratios(data, options, lambda mine: {}, counted, likelihood)
 
 
 @dataclass(frozen=True)
@@ -156,15 +141,9 @@ class DCTR(ClickModel):
         return Browsing(self.ctr, _everywhere(self.K))
 
     @classmethod
-    def fit(cls, data: FoldedClicks, options: Options) -> ModelEstimate:
-        """Clicks / impressions of each item."""
-        return fit_counts("DCTR", data, options, {"ctr": (data.item_clicks, data.impressions)})
-
-    @classmethod
-    def beside(cls, data: Patterns, options: Options) -> CountedClasses:
+    def beside(cls, data: FoldedClicks, options: Options) -> Ratios:
         """Classes that differ in what they like."""
-        return CountedClasses(
-            ("ctr",),
-            lambda mine: {"ctr": (mine.item_clicks, mine.impressions)},
-            lambda mine, x: independent(mine, x["ctr"][mine.shown.item]),
-        )
+        return Ratios(
+            data, options, lambda mine: {"ctr": (mine.item_clicks, mine.impressions)},
+            log_likelihood=lambda mine, x: independent(mine, x["ctr"][mine.shown.item]),
+        )  # fmt: skip

@@ -20,12 +20,11 @@ import numpy as np
 
 from logeval.clicks.estimation import em
 from logeval.clicks.estimation.beta import Split
-from logeval.clicks.estimation.chain import ChainEM, Count, Counts, Tally, examination, fit_chain
-from logeval.clicks.estimation.classes.beside import ChainClasses
+from logeval.clicks.estimation.chain import ChainClicks, ChainEM, Tally, examination
 from logeval.clicks.estimation.estimates import ModelEstimate, Options
-from logeval.clicks.estimation.information import Slopes
-from logeval.clicks.estimation.patterns import FoldedClicks, Patterns, last_clicks, up_to_last_click
-from logeval.clicks.estimation.uncertain import fit_counts
+from logeval.clicks.estimation.latent import Count, Counts, Latent, Ratios
+from logeval.clicks.estimation.patterns import FoldedClicks, last_clicks, up_to_last_click
+from logeval.clicks.estimation.priors import Pair
 from logeval.clicks.models.model import ChainModel, Examined, Parameter
 from logeval.clicks.users.chain import Formulas, Parameters
 from logeval.running.arrays import Floats, Ints, sum_by
@@ -53,16 +52,12 @@ class SDBN(ChainModel):
     )
 
     @classmethod
-    def fit(cls, data: FoldedClicks, options: Options) -> ModelEstimate:
+    def beside(cls, data: FoldedClicks, options: Options) -> Latent:
         """Exact EM, or counting."""
         if options.method == "em":
-            return fit_chain(SDBN_EM, data, options, _start(data))
-        return _count(data, options)
-
-    @classmethod
-    def beside(cls, data: Patterns, options: Options) -> ChainClasses:
-        """Classes of SDBN users: exact EM."""
-        return ChainClasses(SDBN_EM, options, _start)
+            return ChainClicks(SDBN_EM, data, options, _start)
+        with_note = lambda mine, fit: replace(fit, notes=[*fit.notes, FORCED])  # noqa: E731
+        return Ratios(data, options, _counted, finish=with_note)
 
 
 @dataclass(frozen=True)
@@ -82,14 +77,10 @@ class DBN(SDBN):
     )
 
     @classmethod
-    def fit(cls, data: FoldedClicks, options: Options) -> ModelEstimate:
+    def beside(cls, data: FoldedClicks, options: Options) -> ChainClicks:
         """Exact EM."""
-        return _with_caveat(fit_chain(DBN_EM, data, options, _start_dbn(data, options)))
-
-    @classmethod
-    def beside(cls, data: Patterns, options: Options) -> ChainClasses:
-        """Classes of DBN users: exact EM."""
-        return ChainClasses(DBN_EM, options, partial(_start_dbn, options=options))
+        start = partial(_start_dbn, options=options)
+        return ChainClicks(DBN_EM, data, options, start, lambda mine, fit: _with_caveat(fit))
 
 
 def _with_caveat(fit: ModelEstimate) -> ModelEstimate:
@@ -106,9 +97,8 @@ def _with_caveat(fit: ModelEstimate) -> ModelEstimate:
     return replace(fit, notes=[*fit.notes, note])
 
 
-def _count(data: FoldedClicks, options: Options) -> ModelEstimate:
-    counts = {"w": up_to_last_click(data), "s": last_clicks(data)}
-    return replace(fit_counts("SDBN", data, options, counts), notes=[FORCED])
+def _counted(data: FoldedClicks) -> dict[str, Pair]:
+    return {"w": up_to_last_click(data), "s": last_clicks(data)}
 
 
 FORCED = (
@@ -117,13 +107,13 @@ FORCED = (
 )
 
 
-def _counts(x: Parameters, t: Tally, clicks: Floats, group: Ints, split: Split) -> Counts:
+def _counts(x: Parameters, t: Tally, group: Ints, split: Split) -> Counts:
     formulas = DBN.formulas if "gamma" in x else SDBN.formulas
     left = 1.0 - formulas.stay(x)
     by_satisfaction = np.divide(x["s"], left, out=np.zeros(len(left)), where=left > 0)
     satisfied = split(t.clicked - t.went_on, by_satisfaction)
     missing = satisfied - by_satisfaction**2 * t.left_squared
-    counts = {"w": examination(x, t, clicks), "s": Count(satisfied, t.clicked, missing)}
+    counts = {"w": examination(x, t), "s": Count(satisfied, t.clicked, missing)}
     if "gamma" in x:
         G = len(t.skipped)
         went_on = sum_by(group, t.went_on, G) + t.skip_went_on
@@ -132,11 +122,8 @@ def _counts(x: Parameters, t: Tally, clicks: Floats, group: Ints, split: Split) 
     return counts
 
 
-SDBN_EM = ChainEM("SDBN", ("w", "s"), SDBN.formulas, _counts, Slopes(lambda x: {"s": -1.0}))
-DBN_SLOPES = Slopes(
-    lambda x: {"s": -x["gamma"], "gamma": 1.0 - x["s"]}, mixed={("s", "gamma"): -1.0}, skip="gamma"
-)
-DBN_EM = ChainEM("DBN", ("w", "s"), DBN.formulas, _counts, DBN_SLOPES, steps=6)
+SDBN_EM = ChainEM(("w", "s"), SDBN.formulas, _counts)
+DBN_EM = ChainEM(("w", "s"), DBN.formulas, _counts, steps=6)
 
 
 def _start(data: FoldedClicks) -> em.Params:

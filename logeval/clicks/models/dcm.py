@@ -27,13 +27,11 @@ import numpy as np
 
 from logeval.clicks.estimation import em
 from logeval.clicks.estimation.beta import Split
-from logeval.clicks.estimation.chain import ChainEM, Count, Counts, Tally, examination, fit_chain
-from logeval.clicks.estimation.classes.beside import ChainClasses
+from logeval.clicks.estimation.chain import ChainClicks, ChainEM, Tally, examination
 from logeval.clicks.estimation.estimates import ModelEstimate, Options
-from logeval.clicks.estimation.information import Slopes
+from logeval.clicks.estimation.latent import Count, Counts, Latent, Ratios
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns, up_to_last_click
 from logeval.clicks.estimation.priors import Pair
-from logeval.clicks.estimation.uncertain import fit_counts, ratios
 from logeval.clicks.models.model import ChainModel, Parameter
 from logeval.clicks.users.chain import Formulas, Parameters
 from logeval.running.arrays import Bools, Floats, Ints, sum_by
@@ -63,42 +61,34 @@ class DCM(ChainModel):
     )
 
     @classmethod
-    def fit(cls, data: FoldedClicks, options: Options) -> ModelEstimate:
+    def beside(cls, data: FoldedClicks, options: Options) -> Latent:
         """Exact EM from Guo's counting, or that alone."""
-        last_clicks = _LastClicks.of(data, options)
-        if options.method == "em":
-            fit = fit_chain(DCM_EM, data, options, _start(data, options))
-        else:
-            items = {"w": up_to_last_click(data)}
-            fit = fit_counts("DCM", data, options, items, {"v": last_clicks.counts})
-        return last_clicks.settle(fit)
 
-    @classmethod
-    def beside(cls, data: Patterns, options: Options) -> ChainClasses:
-        """Classes of DCM users: exact EM."""
-        return ChainClasses(
-            DCM_EM, options, partial(_start, options=options),
-            lambda mine, fit: _LastClicks.of(mine, options).settle(fit),
+        def finish(mine: FoldedClicks, fit: ModelEstimate) -> ModelEstimate:
+            return _LastClicks.of(mine, options).settle(fit)
+
+        if options.method == "em":
+            return ChainClicks(DCM_EM, data, options, partial(_start, options=options), finish)
+        return Ratios(
+            data, options,
+            lambda mine: {"w": up_to_last_click(mine)},
+            lambda mine: {"v": _LastClicks.of(mine, options).counts}, finish=finish,
         )  # fmt: skip
 
 
 def _start(data: FoldedClicks, options: Options) -> em.Params:
     """Guo's counting."""
-    last_clicks = _LastClicks.of(data, options)
-    plain = {"v": (last_clicks.stops, last_clicks.clicked)}
-    start = ratios(data, options, {"w": up_to_last_click(data)}, plain).values
-    return {  # counting's 1 would never change
-        "w": np.clip(start["w"], 0.0, 1.0 - em.CAP),
-        "v": np.clip(start["v"], 0.01, 0.99),
-    }
+    of_v = _LastClicks.of(data, options)
+    counts = {"w": up_to_last_click(data), "v": (of_v.stops, of_v.clicked)}
+    return {f: (n + 1.0) / (d + 2.0) for f, (n, d) in counts.items()}
 
 
-def _counts(x: Parameters, t: Tally, clicks: Floats, group: Ints, split: Split) -> Counts:
+def _counts(x: Parameters, t: Tally, group: Ints, split: Split) -> Counts:
     stops = t.position_clicked - t.position_went_on
-    return {"w": examination(x, t, clicks), "v": Count(stops, t.position_clicked)}
+    return {"w": examination(x, t), "v": Count(stops, t.position_clicked)}
 
 
-DCM_EM = ChainEM("DCM", ("w",), DCM.formulas, _counts, Slopes(lambda x: {"v": -1.0}))
+DCM_EM = ChainEM(("w",), DCM.formulas, _counts)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from logeval.clicks.users.chain import Chain, Formulas
+from logeval.clicks.users.choice import Choice
 from logeval.clicks.users.mixture import Mixture, Users
 from logeval.clicks.users.optimum import Optimum, best_browsing, best_chain
 from logeval.errors import LogevalError, unknown_names
@@ -24,9 +25,10 @@ from logeval.running.arrays import Bools, Floats, Ints, place_of
 from logeval.running.seeds import generator
 
 if TYPE_CHECKING:
-    from logeval.clicks.estimation.classes.beside import Beside
+    from logeval.clicks.estimation.classes import ClassesEstimate
     from logeval.clicks.estimation.estimates import ModelEstimate, Options
-    from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
+    from logeval.clicks.estimation.latent import Latent
+    from logeval.clicks.estimation.patterns import FoldedClicks
 
 Kind = Literal["item", "position", "transition", "scalar"]
 Examined = Literal["position", "transition", "decay", "last-click", "first-click", "shown"]
@@ -65,17 +67,26 @@ class ClickModel(ABC):
         """The users this model describes."""
 
     @classmethod
-    @abstractmethod
     def fit(cls, data: FoldedClicks, options: Options) -> ModelEstimate:
         """Estimate the parameters of all queries in ``data`` in one pass."""
+        return cls.fit_classes(data, options, 1).parts[0]
 
     @classmethod
-    def beside(cls, data: Patterns, options: Options) -> Beside:
-        """The model beside clicks that have weights, for classes of users."""
+    def beside(cls, data: FoldedClicks, options: Options) -> Latent:
+        """The model beside clicks: what EM and the posterior need of it."""
         raise LogevalError(
             f"{cls.name} cannot be fitted in classes of users; give it a method `beside`, as the "
             "built-in models have, or leave classes out"
         )
+
+    @classmethod
+    def fit_classes(
+        cls, data: FoldedClicks, options: Options, classes: int | str
+    ) -> ClassesEstimate:
+        """Users in so many classes, or ``auto``: by EM around ``beside``."""
+        from logeval.clicks.estimation.classes import fit_classes
+
+        return fit_classes(cls, data, options, classes)
 
     @classmethod
     def has_method(cls, asked: str) -> bool:
@@ -199,7 +210,7 @@ class ClickModel(ABC):
     def best(self, K: int, reward: str) -> Optimum:
         """``optimum``, of checked arguments."""
         users = self.users
-        assert not isinstance(users, Mixture)  # ``Classes`` knows these
+        assert not isinstance(users, Mixture | Choice)  # which know theirs
         find = best_chain if isinstance(users, Chain) else best_browsing
         A, proven = find(users, K, reward)  # type: ignore[arg-type]
         value = float(users.expected_reward(A[None], reward)[0])

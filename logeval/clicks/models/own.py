@@ -11,6 +11,7 @@ from logeval.clicks.estimation.patterns import FoldedClicks
 from logeval.clicks.models.model import ClickModel
 from logeval.clicks.users.browsing import Browsing
 from logeval.clicks.users.chain import Chain
+from logeval.clicks.users.choice import Choice
 from logeval.clicks.users.mixture import classes_of
 from logeval.errors import LogevalError
 from logeval.running.own_code import is_built_in
@@ -33,6 +34,9 @@ def checked_model(model: M) -> M:
             shapes |= dict.fromkeys(("stay_position", "sat_position"), (K,)) | {"skip": ()}
         elif isinstance(one, Browsing):
             shapes = {"w": (L,), "e": (K, K + 1)}
+        elif isinstance(one, Choice):
+            shapes = {"w": (L,), "s": (L,), "more": (K,), "depth": (K,)}
+            shapes |= {"b": (K, K + 1), "response": ()}
         else:
             continue  # of a class of the user's own
         for name, shape in shapes.items():

@@ -3,10 +3,10 @@
 Richardson, Dominowska, Ragno (WWW 2007); Chuklin et al. (2015), section 3.4. A list earns its
 expected clicks, sum_k e_k w(a_k).
 
-``em`` (latent examination) and ``mle`` (L-BFGS on the logits) maximise the same likelihood.
-Only the product w e is observed: (w / x, e x) fits as well as (w, e). The position that is examined
-most in a group has e = 1, and intervals are those of the parameters on that scale. With
-``smoothing="pyclick"`` values are left as EM ends, as PyClick does, and the scale is that value's.
+Estimated by EM as in ``estimation.browsing``, with a cell for every position. Only the product w e
+is observed: (w / x, e x) fits as well as (w, e). The position that is examined most in a group has
+e = 1, and intervals are those of the parameters on that scale. With ``smoothing="pyclick"`` values
+are left as EM ends, as PyClick does, and the scale is that value's.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from logeval.clicks.estimation import em
-from logeval.clicks.estimation.browsing import fit_browsing, fit_em, fit_mle, fold, with_exact_one
-from logeval.clicks.estimation.classes.beside import BrowsingClasses
+from logeval.clicks.estimation.browsing import BrowsingClicks, with_exact_one
+from logeval.clicks.estimation.em import CAP
 from logeval.clicks.estimation.estimates import ModelEstimate, Options
-from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
+from logeval.clicks.estimation.patterns import FoldedClicks
 from logeval.clicks.models.model import ClickModel, Parameter
 from logeval.clicks.users.browsing import Browsing
 from logeval.running.arrays import Bools, Floats
 
+SCALED = "PBM: w and e are scaled so that the largest e is 1"
 SHRUNK = (
     "PBM: 95% intervals of examination are too narrow where queries share a prior (in simulations "
     "they held the truth in 81 to 88%, and in 97% with scope=per-query)"
@@ -40,7 +40,7 @@ class PBM(ClickModel):
     name = "PBM"
     examined_by = "position"
     PARAMETERS = (Parameter("w", "attraction", "item"), Parameter("e", "examination", "position"))
-    methods = ("em", "mle")
+    methods = ("em",)
     from_counts = True
 
     @property
@@ -49,31 +49,22 @@ class PBM(ClickModel):
         return Browsing(self.w, np.repeat(self.e[:, None], self.K + 1, axis=1))
 
     @classmethod
-    def fit(cls, data: FoldedClicks, options: Options) -> ModelEstimate:
-        """EM or direct maximisation, then the scale."""
-        G, group = options.groups(data)
-        cells = fold(data, lambda block: block.shown.position, data.K, G, group)
-        possible = (cells.sums(cells.impressions)[1] > 0).reshape(G, -1)  # beyond lists e is 0
-        maximise = fit_mle if options.method == "mle" else fit_em
+    def beside(cls, data: FoldedClicks, options: Options) -> BrowsingClicks:
+        """Examination by position; beyond lists it is 0."""
         scaled = options.smoothing != "pyclick"
-        anchor = _most_examined_by_all if options.shrinks else _most_examined
-        fit = fit_browsing(
-            "PBM", data, cells, options, anchor, possible, maximise,
-            lambda e: 1.0 - em.CAP if scaled else None,
-        )  # fmt: skip
-        if not scaled:
-            return fit
-        notes = ["PBM: w and e are scaled so that the largest e is 1", *[SHRUNK] * options.shrinks]
-        return replace(
-            fit, estimates={**fit.estimates, "e": with_exact_one(fit.estimates["e"])},
-            notes=[*fit.notes, *notes],
-        )  # fmt: skip
 
-    @classmethod
-    def beside(cls, data: Patterns, options: Options) -> BrowsingClasses:
-        """Classes of PBM users: EM."""
-        cell = lambda mine: mine.shown.position  # noqa: E731
-        return BrowsingClasses(data, options, cell, (data.K,), _most_examined)
+        def finish(mine: FoldedClicks, fit: ModelEstimate) -> ModelEstimate:
+            if not scaled:
+                return fit
+            notes = [SCALED, *[SHRUNK] * options.shrinks]
+            exact = {**fit.estimates, "e": with_exact_one(fit.estimates["e"])}
+            return replace(fit, estimates=exact, notes=[*fit.notes, *notes])
+
+        return BrowsingClicks(
+            data, options, lambda block: block.shown.position, (data.K,), lambda seen: seen > 0,
+            _most_examined_by_all if options.shrinks else _most_examined,
+            lambda e, seen: 1.0 - CAP if scaled else None, True, finish,
+        )  # fmt: skip
 
 
 def _most_examined(e: Floats) -> Bools:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from logeval.clicks.estimation.classes.fit import number_of
+from logeval.clicks.estimation.classes import number_of
 from logeval.clicks.models.blend import MEMBERS, Blend
 from logeval.clicks.models.ccm import CCM
+from logeval.clicks.models.choice import Choice
 from logeval.clicks.models.counting import CM, DCTR, GCTR, RCTR
 from logeval.clicks.models.dbn import DBN, SDBN
 from logeval.clicks.models.dcm import DCM
@@ -18,7 +19,7 @@ from logeval.errors import LogevalError, unknown_names
 from logeval.running.names import format_call, parse_call
 from logeval.running.own_code import extend, imported, is_built_in, name_of
 
-KINDS: tuple[type[ClickModel], ...] = (GCTR, RCTR, DCTR, PBM, CM, DCM, SDBN, DBN, UBM, CCM)
+KINDS: tuple[type[ClickModel], ...] = (GCTR, RCTR, DCTR, PBM, CM, DCM, SDBN, DBN, UBM, CCM, Choice)
 MODELS = {kind.name: kind for kind in KINDS}
 M = TypeVar("M", bound=type[ClickModel])
 

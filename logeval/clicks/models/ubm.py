@@ -15,9 +15,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from logeval.clicks.estimation import em
-from logeval.clicks.estimation.browsing import fit_browsing, fold, with_exact_one
-from logeval.clicks.estimation.classes.beside import BrowsingClasses
+from logeval.clicks.estimation.browsing import BrowsingClicks, with_exact_one
+from logeval.clicks.estimation.em import CAP
 from logeval.clicks.estimation.estimates import ModelEstimate, Options
 from logeval.clicks.estimation.patterns import FoldedClicks, Patterns
 from logeval.clicks.models.model import ClickModel, Parameter
@@ -51,36 +50,26 @@ class UBM(ClickModel):
         return Browsing(self.w, self.e)
 
     @classmethod
-    def fit(cls, data: FoldedClicks, options: Options) -> ModelEstimate:
-        """EM."""
-        G, group = options.groups(data)
-        K = data.K
-        cells = fold(data, transition, K * (K + 1), G, group)
-        earlier = np.arange(K + 1) <= np.arange(K)[:, None]  # a previous click is above
-        possible = np.tile(earlier.ravel(), (G, 1))
-        first = np.zeros_like(possible)
-        first[:, 0] = True
-        seen = cells.sums(cells.impressions)[1].reshape(G, -1)
+    def beside(cls, data: FoldedClicks, options: Options) -> BrowsingClicks:
+        """Examination by position and previous click, which is above it."""
+        K, plain = data.K, options.smoothing == "pyclick"
+        earlier = (np.arange(K + 1) <= np.arange(K)[:, None]).ravel()
 
-        def largest(e: Floats) -> float | None:
+        def largest(e: Floats, seen: Floats) -> float | None:
             beyond = np.maximum(e / e[:, :1] - 1.0, 0.0)
             known = (seen * beyond).sum() <= BEYOND * seen.sum()
-            return 1.0 - em.CAP if known and options.smoothing != "pyclick" else None
+            return 1.0 - CAP if known and not plain else None
 
-        fit = fit_browsing("UBM", data, cells, options, lambda e: first, possible, None, largest)
-        e = with_exact_one(fit.estimates["e"]).map(lambda x: x.reshape(G, K, K + 1))
-        strength = {"e": fit.shared_strength["e"].reshape(K, K + 1)}
-        scaled = (e.value[:, 0, 0] == 1.0).all()
-        notes = (
-            fit.notes if options.smoothing == "pyclick" else [*fit.notes, ONE if scaled else OPEN]
-        )
-        estimates = {**fit.estimates, "e": e}
-        return replace(fit, estimates=estimates, shared_strength=strength, notes=notes)
+        def finish(mine: FoldedClicks, fit: ModelEstimate) -> ModelEstimate:
+            e = with_exact_one(fit.estimates["e"])
+            scale = ONE if (e.value[:, 0, 0] == 1.0).all() else OPEN
+            notes = [*fit.notes, *[scale] * (not plain)]
+            return replace(fit, estimates={**fit.estimates, "e": e}, notes=notes)
 
-    @classmethod
-    def beside(cls, data: Patterns, options: Options) -> BrowsingClasses:
-        """Classes of UBM users: EM."""
-        return BrowsingClasses(data, options, transition, (data.K, data.K + 1))
+        return BrowsingClicks(
+            data, options, transition, (K, K + 1), lambda seen: np.tile(earlier, (len(seen), 1)),
+            lambda e: np.broadcast_to(np.arange(e.shape[1]) == 0, e.shape), largest, False, finish,
+        )  # fmt: skip
 
 
 def transition(data: Patterns) -> Ints:

@@ -20,11 +20,7 @@ families, the checks over all queries and those by query; each p-value is double
 
 A check is faulted at a corrected p-value of ``FALSE_ALARMS``. The rule is exact as far as the
 parameters' uncertainty is; that is an approximation, so ``FALSE_ALARMS`` is half of the 5% of false
-alarms per model that are promised. docs/error-rates.md has the measured rates.
-
-The checks of a model in words: where it can be relied on, and where not.
-
-"DCM: too few SERPs with 4+ clicks (.021 in simulation, .042 in the log); right: first clicks, ..."
+alarms per model that are promised. docs/evidence.md has the measured rates.
 """
 
 from __future__ import annotations
@@ -37,7 +33,6 @@ import numpy as np
 
 from logeval.clicks.drift import Change
 from logeval.clicks.quality.value import Slope
-from logeval.log.names import shortened
 from logeval.running.arrays import Bools, Floats, Ints
 from logeval.running.kernels import njit
 
@@ -318,42 +313,12 @@ class Family:
         return alone, min(FAMILIES * together, 1.0)
 
 
-RIGHT = {
-    "clicks-per-serp": "number of clicks",
-    "ctr-by-rank": "CTR by rank",
-    "first-click": "first clicks",
-    "last-click": "last clicks",
-    "distance": "distance between clicks",
-    "after-click": "CTR after a click",
-    "top-items": "CTR of the items shown most",
-    "swaps": "examination by swaps",
-    "calibration": "calibration",
-    "drift": "CTR of items by day",
-    "value": "what lists earn",
-}
-WRONG = {
-    "clicks-per-serp": "too {few} SERPs with {span} ({numbers})",
-    "ctr-by-rank": "CTR too {low} at {span} ({numbers})",
-    "first-click": "too {few} first clicks at {span} ({numbers})",
-    "last-click": "too {few} last clicks at {span} ({numbers})",
-    "distance": "too {few} clicks at {span}, in ranks, from the click before ({numbers})",
-    "after-click": "CTR at {span} too {low} ({numbers}{others})",
-    "top-items": "CTR of {sure} of {judged} items shown most off ({numbers})",
-    "swaps": "too {few} clicks at the upper of {span}, on items seen at both ({numbers})",
-    "calibration": "click probabilities of {span} too {low} ({numbers})",
-}
-
-WORTH = "a list that it says earns one click more earns {} more in the log (95% interval {} to {})"
-USERS_CHANGE = "users of the log change from day to day (odds of a click by a factor of {:.2f})"
-
-
 @dataclass(frozen=True)
 class ModelVerdict:
-    """What is wrong, what is right, and one line that says both."""
+    """Which checks fault a model, and which do not."""
 
     model: str
-    faults: list[str]  # in words, the clearest first
-    faulted: list[str]  # checks over all queries
+    faulted: list[str]  # checks over all queries, the clearest first
     right: list[str]
     unjudged: list[str]  # checks with too few events
     queries: int  # checked by themselves
@@ -369,8 +334,7 @@ class ModelVerdict:
             return replace(self, unjudged=[*self.unjudged, "drift"])
         if not change.found[0]:
             return replace(self, right=[*self.right, "drift"])
-        fault = USERS_CHANGE.format(np.exp(change.size[0]))
-        return replace(self, faulted=[*self.faulted, "drift"], faults=[*self.faults, fault])
+        return replace(self, faulted=[*self.faulted, "drift"])
 
     def with_value(self, found: Slope | None) -> ModelVerdict:
         """The same with the slope of whole lists; None where it was not asked for."""
@@ -381,9 +345,7 @@ class ModelVerdict:
         errors = {**self.errors, "value": abs(found.slope - 1.0)}
         if found.passes:
             return replace(self, right=[*self.right, "value"], errors=errors)
-        fault = WORTH.format(*map(_share, (found.slope, found.low, found.high)))
-        faulted, faults = [*self.faulted, "value"], [*self.faults, fault]
-        return replace(self, faulted=faulted, faults=faults, errors=errors)
+        return replace(self, faulted=[*self.faulted, "value"], errors=errors)
 
     @property
     def cleared(self) -> bool:
@@ -394,34 +356,16 @@ class ModelVerdict:
         """What the manifest of the models keeps of it."""
         return {
             "faulted": self.faulted,
-            "faults": self.faults,
             "judged": len(self.faulted) + len(self.right),
             "errors": {check: round(error, 6) for check, error in self.errors.items()},
             "queries": self.queries,
             "faulted_queries": self.faulted_queries,
             "serps": self.serps,
             "held_out": held_out,
-            "line": self.line,
         }
 
-    @property
-    def line(self) -> str:
-        """The verdict in one line."""
-        parts = list(self.faults)
-        if not parts:
-            parts.append("no check over all queries faults it")
-        if self.right and self.faults:
-            parts.append("right: " + ", ".join(RIGHT[check] for check in self.right))
-        if self.unjudged:
-            parts.append("too few clicks to judge " + ", ".join(RIGHT[c] for c in self.unjudged))
-        if self.faulted_queries:
-            parts.append(f"faulted by itself in {self.faulted_queries} of {self.queries} queries")
-        return f"{self.model}: " + "; ".join(parts) + f" ({self.serps:,} SERPs)"
 
-
-def verdict_of(
-    model: str, rows: list[dict[str, Any]], overall: Deviations, critical: float
-) -> ModelVerdict:
+def verdict_of(model: str, rows: list[dict[str, Any]], overall: Deviations) -> ModelVerdict:
     """The verdict on a model from the rows of its checks."""
     over_all = {row["check"]: row for row in rows if row["query"] is None}
     faulted = [check for check, row in over_all.items() if row["faulted"]]
@@ -433,7 +377,6 @@ def verdict_of(
     judged = [check for check, row in over_all.items() if row["components"]]
     return ModelVerdict(
         model,
-        [words(check, overall, critical) for check in faulted],
         faulted,
         [check for check in judged if check not in faulted],
         [check for check in CHECKS if check not in judged],
@@ -442,48 +385,3 @@ def verdict_of(
         int(next(iter(over_all.values()))["serps"]),
         {check: float(over_all[check]["error"]) for check in judged},
     )
-
-
-def words(check: str, found: Deviations, critical: float) -> str:
-    """What is wrong with a faulted check: its clearest deviation, with those beside it."""
-    z = found.z[0]
-    mine = np.flatnonzero(found.of(check))
-    worst = int(mine[np.abs(z[mine]).argmax()])
-    sign = np.sign(z[worst])
-    run = [worst]
-    if check not in ("after-click", "swaps"):  # whose components are not in one row
-        while run[0] - 1 in mine and sign * z[run[0] - 1] >= critical:
-            run.insert(0, run[0] - 1)
-        while run[-1] + 1 in mine and sign * z[run[-1] + 1] >= critical:
-            run.append(run[-1] + 1)
-    label = [shortened(one) for one in found.parts.label]
-    sure = int((np.abs(z[mine]) >= critical).sum())
-    simulated, log = _share(found.expected[worst]), _share(found.observed[worst])
-    numbers = f"{simulated} in simulation, {log} in the log"
-    one = len(run) == 1 and check != "top-items"
-    return WRONG[check].format(
-        few="few" if sign > 0 else "many",  # few: the log has more than the model
-        low="low" if sign > 0 else "high",
-        span=_span(label[run[0]], label[run[-1]]),
-        numbers=numbers if one else f"{label[worst]}: {numbers}",
-        sure=sure,
-        judged=len(mine),
-        others=f"; {sure} of {len(mine)} pairs of ranks off" if sure > 1 else "",
-    )
-
-
-def _span(first: str, last: str) -> str:
-    """Components from one to another: "ranks 2 to 4", "3+ clicks", "0.1 to 0.3"."""
-    if first == last:
-        return first.replace(" after ", " after a click at ")
-    if " to " in first:
-        return f"{first.split(' to ')[0]} to {last.split(' to ')[1]}"
-    if "click" in first:
-        low = first.split(" ")[0]
-        return f"{low}+ clicks" if last.startswith(f"{MOST_CLICKS}+") else f"{low} to {last}"
-    word, low = first.split(" ")
-    return f"{word}s {low} to {last.split(' ')[1]}"
-
-
-def _share(x: float) -> str:
-    return f"{x:.3f}".replace("0.", ".", 1) if abs(x) < 1.0 else f"{x:.3f}"

@@ -38,7 +38,6 @@ from logeval.clicks.quality.deviations import (
     deviations,
     verdict_of,
 )
-from logeval.clicks.quality.randomised import against_randomised, how_to_say
 from logeval.clicks.quality.scores import alike, local_items
 from logeval.clicks.quality.value import Slope, cross_fitted, of_list, slopes
 from logeval.clicks.support.graph import harvested_beside, swap_weights
@@ -58,7 +57,7 @@ from logeval.storage.tables import Manifest
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from logeval.reports.answers.checks import Answer
+    from logeval.facts import Answer
 
 
 SERPS = 20_000  # more held-out SERPs than this are sampled from
@@ -142,27 +141,6 @@ def sample_of(
     if (selected := selected_by_clicks(known)) is not None:
         notes.append(selected)
     return Sample(known, fitted_to, notes, names or Names(), every)
-
-
-def fitted_to_ranked(models: FittedModels, log: Log) -> tuple[FittedModels, pd.DataFrame]:
-    """The models fitted again to the ranked lists, and how they predict those in random order."""
-    plan = fit_of_log(models, log)
-    if plan is None:
-        raise LogevalError("randomised: the models were not fitted to this log; fit them to it")
-    plan = plan.replace(models=list(models.fitted), holdout="random", verdict=False, out=None)
-    try:
-        data, test = plan.patterns()
-    except LogevalError as error:
-        raise LogevalError(
-            f"{log.path}: there is not both a ranked part and one in random order ({error}); "
-            f"{how_to_say(log)}"
-        ) from None
-    if test is None:
-        raise LogevalError(f"{log.path}: there is no list in random order")
-    fitted = {name: plan.fit(name, data) for name in models.fitted}
-    found = against_randomised(fitted, test)
-    again = FittedModels(fitted, {**models.manifest, "arguments": plan.arguments()})
-    return again, found
 
 
 def fit_of_log(models: FittedModels, log: Log) -> Fit | None:
@@ -380,7 +358,6 @@ class Checks(Stored):
     notes: list[str] = field(default_factory=list)
     truth: pd.DataFrame | None = None
     examination: pd.DataFrame | None = None  # from swaps, beside that of the models
-    randomised: pd.DataFrame | None = None  # see ``quality.randomised``
     slopes: dict[str, list[Slope]] = field(default_factory=dict)  # by model, the value check
     manifest: Manifest = field(default_factory=dict)
 
@@ -406,10 +383,9 @@ class Checks(Stored):
 
         return {
             "checks": records(Names.of(self.manifest).shown(self.table)) + self.value_rows(),
-            "verdicts": {name: verdict.line for name, verdict in self.verdicts.items()},
+            "facts": self.verdict().records(),
             "truth": None if self.truth is None else records(self.truth),
             "examination": None if self.examination is None else records(self.examination),
-            "randomised": None if self.randomised is None else records(self.randomised),
             "notes": self.notes,
         }
 
@@ -420,10 +396,10 @@ class Checks(Stored):
         return plot_check(self, check, models)
 
     def verdict(self) -> Answer:
-        """The answer in words."""
-        from logeval.reports.answers.checks import verdict
+        """Which models click like the users of the log."""
+        from logeval.reports.answers.models import of_checks
 
-        return verdict(self)
+        return of_checks(self)
 
 
 def quick_records(
@@ -483,9 +459,9 @@ def check_patterns(
             for query, found in by_query.items():
                 mine += _rows(fitted.model, query, found, apart)
                 curves += _curves(fitted.model, query, found, apart)
-            words = verdict_of(fitted.model, mine, overall.deviations, together.critical)
+            verdict = verdict_of(fitted.model, mine, overall.deviations)
             found_slopes[fitted.model] = sample.slopes(fitted, seed)
-            verdicts[fitted.model] = words.with_value(of_list(found_slopes[fitted.model]))
+            verdicts[fitted.model] = verdict.with_value(of_list(found_slopes[fitted.model]))
             rows += mine
             progress.advance(1)
     table, pictured = pd.DataFrame(rows), pd.DataFrame(curves)

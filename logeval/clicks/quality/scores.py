@@ -159,7 +159,7 @@ def local_items(items: Ints, ids: Ints) -> Ints:
 Z = 1.959963984540054
 EQUAL = 0.001  # log-likelihood per result
 PAPERS = ("DCM", "PBM")  # the papers' simulators, which are always among the chosen
-IN_CLASSES = ("DCM", "PBM", "UBM")  # tried with classes of users as well
+IN_CLASSES = ("DCM", "PBM", "UBM", "Choice")  # tried with classes of users as well
 MOST = 3  # of those that predict equally well, beside the papers'
 Fitted = tuple[FittedModel, Score]
 

@@ -116,9 +116,8 @@ class CheckModels(Stage["Checks"]):
 
     If the models were fitted to a part of this log, the held-out part is checked; if to all of
     it, all of it, which is lenient; otherwise all SERPs of the queries they know. ``truth`` are
-    the true models of a generated log, as ``generate`` puts them beside it. Where the log says
-    which lists were shown in random order, ``randomised`` fits the models to the others, and
-    checks them there.
+    the true models of a generated log, as ``generate`` puts them beside it. Models fitted with
+    ``holdout="random"`` are checked on the lists that the log showed in random order.
     """
 
     REUSED: ClassVar[bool] = False
@@ -130,10 +129,6 @@ class CheckModels(Stage["Checks"]):
     serps: Annotated[int, Arg("Held-out SERPs to check on, drawn if there are more.", least=1)] = (
         20_000
     )
-    randomised: Annotated[
-        bool,
-        Arg("Fit the models again to the ranked lists, and check them on those in random order."),
-    ] = False
     truth: Annotated[
         Union["FittedModels", Path, str, None],
         Arg("True models of a generated log (LOG.truth), to compare with.", "input"),
@@ -149,7 +144,6 @@ class CheckModels(Stage["Checks"]):
         from logeval.clicks.quality.predictive import (
             check_patterns,
             counted_checks,
-            fitted_to_ranked,
             held_out_sample,
         )
         from logeval.clicks.quality.truth import against_truth, check_belongs
@@ -165,9 +159,6 @@ class CheckModels(Stage["Checks"]):
         if self.opened.holds != "serps":
             found = counted_checks(fitted, self.opened)
             return replace(found, truth=beside, manifest=manifest)
-        table = None
-        if self.randomised:
-            fitted, table = fitted_to_ranked(fitted, self.opened)
         sample = held_out_sample(fitted, self.opened, self.serps, self.seed)
         checks = check_patterns(
             fitted.fitted.values(), sample, self.simulations, self.seed, self.quiet
@@ -178,9 +169,8 @@ class CheckModels(Stage["Checks"]):
         manifest["names"] = self.opened.names.of_queries(queries).kept()
         swaps = harvested_beside(fitted.fitted.values(), sample.test)
         return replace(
-            checks, verdicts=verdicts, truth=beside, examination=swaps,
-            randomised=table, manifest=manifest,
-        )  # fmt: skip
+            checks, verdicts=verdicts, truth=beside, examination=swaps, manifest=manifest
+        )
 
 
 compare_models = function(

@@ -71,3 +71,17 @@ def selected_by_clicks(data: FoldedClicks | Log) -> str | None:
         "search, the level of attraction, examination at the bottom of lists, and checks of models "
         "are not: get the searches without a click, too"
     )
+
+
+def how_to_say(log: Log) -> str:
+    """What a log must say, for lists in random order to be found; why propensities are not it."""
+    with log.connect() as db:
+        known = db.execute("SELECT count(*) FROM serps WHERE propensities IS NOT NULL").fetchone()
+    more = ""
+    if known is not None and known[0]:
+        more = (
+            "; its propensities are of single results, which do not say how likely a whole list "
+            "was, so lists cannot be weighed by them. Mark those that were drawn in random order, "
+            "or estimate with `replay estimate --propensities logged`"
+        )
+    return f"the log must say which lists were in random order, in a column `random`{more}"

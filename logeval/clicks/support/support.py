@@ -10,7 +10,7 @@ attraction w(i), clicks over x(i), drawn to the mean of the query as if by ``BEL
 more, has the variance w (1 - w) / (x + BELIEF). The best list has the largest w, and is worth the
 sum of e(k) w(k) clicks. More SERPs of the same ranker multiply x.
 
-What a log supports, before anything is fitted to it: per query, and in words.
+What a log supports, before anything is fitted to it: per query, and as facts.
 
 ``share_pbm`` is the share of the query's impressions whose items and positions the clicks compare
 with each other, likewise ``share_ubm``, ``share_dbn`` and ``share_dcm`` (``identified``): a query
@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -34,37 +34,17 @@ from logeval.clicks.estimation.fold import counted_patterns, fold
 from logeval.clicks.estimation.patterns import Counted, Patterns, patterns_of
 from logeval.clicks.models.registry import MODELS
 from logeval.clicks.support.graph import CARRIES, METHODS, harvest
-from logeval.clicks.support.identified import MIXED, few, identified
-from logeval.clicks.support.selection import CLICKS_ALONE, clicks_alone, selected_by_clicks
+from logeval.clicks.support.identified import MIXED, identified
+from logeval.clicks.support.selection import clicks_alone, expected_empty
 from logeval.errors import LogevalError
+from logeval.facts import Answer, Fact
 from logeval.log.log import Log, load
 from logeval.log.names import Names
 from logeval.log.queries import Query
 from logeval.running.arrays import Floats, sum_by
-from logeval.running.words import joined, number
 from logeval.storage.results import Shown
 
-if TYPE_CHECKING:
-    from logeval.reports.answers.checks import Answer
-
-
-def counted_words(table: pd.DataFrame) -> list[str]:
-    """What can be fitted, and to how many queries."""
-    can = [name for name, kind in MODELS.items() if kind.from_counts]
-    others = [name for name in can if name != "PBM"]
-    Q, carried = len(table), int((table["share_pbm"] >= CARRIES).sum())
-    found = [
-        f"{carried:,} of {Q:,} queries can carry a PBM, which needs items that were clicked at "
-        "several ranks, or attraction and examination cannot be separated",
-        f"{joined(others)} can be fitted to all of them. Cascades and the UBM cannot: counts do "
-        "not say what else was clicked on a page",
-    ]
-    if carried < Q:
-        found[0] += "; of the others use the DCTR, which does not tell them apart"
-    return found
-
-
-BELIEF = 25.0  # examinations; chosen on other logs than those of docs/measured.md
+BELIEF = 25.0  # examinations; chosen on other logs than those of docs/evidence.md
 NORMAL = 1.959964
 
 
@@ -118,33 +98,28 @@ def filled(examination: Floats) -> Floats:
     return np.asarray(known / known.max())
 
 
-def size_words(table: pd.DataFrame) -> list[str]:
-    """How sure a fit would be, and what would halve its intervals."""
+def width(table: pd.DataFrame) -> Fact | None:
+    """How sure a fit of the median query would be: the interval of its best list's value."""
     sure = table[table["width_value"] > 0.0]
     if sure.empty:
-        return []
+        return None
     middle = sure.iloc[(sure["width_value"] / sure["value"]).argsort().iloc[len(sure) // 2]]
-    return [
-        f"Expect a 95% interval about {number(middle['width_value'])} wide for the best list's "
-        f"{number(middle['value'])} clicks per search (query {middle['query']}, in relative width "
-        "the median), "
-        f"and {number(middle['width_items'])} wide for the attraction of its items; "
-        f"{middle['serps_to_halve']:,.0f} SERPs of it, in place of {middle['serps']:,}, would "
-        "halve the first"
-    ]
+    numbers = (float(middle[name]) for name in ("value", "width_value", "serps_to_halve"))
+    value, wide, serps = numbers
+    return Fact("width", str(middle["query"]), value=value, low=wide, threshold=serps)
 
 
-NEEDY = ("PBM", "UBM", "DBN", "DCM")  # the models that need most come first
+NEEDY = ("DCM", "DBN", "PBM", "UBM")  # the models that need most come last
 ONE_LIST = 0.95  # of the SERPs of a query
 
 
 @dataclass(frozen=True)
 class Support(Shown):
-    """What a log supports: a row per query, and sentences; ``verdict()`` is them as an answer."""
+    """What a log supports: a row per query, and facts."""
 
     table: pd.DataFrame
     examination: pd.DataFrame  # from swaps (``harvesting``)
-    sentences: list[str] = field(default_factory=list)
+    facts: list[Fact] = field(default_factory=list)
     names: Names = field(default_factory=Names)  # of its queries
 
     def to_dict(self) -> dict[str, Any]:
@@ -154,13 +129,11 @@ class Support(Shown):
             name: frame.astype(object).where(frame.notna(), None).to_dict(orient="records")
             for name, frame in frames.items()
         }
-        return {**rows, "words": self.sentences}
+        return {**rows, "facts": [fact.record() for fact in self.facts]}
 
     def verdict(self) -> Answer:
-        """The answer in words."""
-        from logeval.reports.answers.checks import support_verdict
-
-        return support_verdict(self)
+        """The conclusion, and what limits it."""
+        return Answer(self.facts[:1], self.facts[1:])
 
 
 def support(log: Log | Path | str, top: int = 20) -> Support:
@@ -176,9 +149,7 @@ def support(log: Log | Path | str, top: int = 20) -> Support:
     else:
         data = patterns_of(fold(log, queries=queries), queries) if queries else None
     if data is None:
-        return Support(
-            pd.DataFrame(), pd.DataFrame(), ["there are no SERPs with clicks to learn from"]
-        )
+        return Support(pd.DataFrame(), pd.DataFrame(), [Fact("nothing-shown", level="stop")])
     return support_of(data, log.names.of_queries(queries))
 
 
@@ -186,23 +157,23 @@ def support_of(data: Patterns, names: Names | None = None) -> Support:
     """The same of clicks that are folded already, in the ``names`` of the queries."""
     names = names or Names()
     if clicks_alone(data):
-        return Support(pd.DataFrame(), pd.DataFrame(), [CLICKS_ALONE])
-    if isinstance(data, Counted):
-        say, selected = counted_words, None
-    else:
-        say, selected = words, selected_by_clicks(data)
+        return Support(pd.DataFrame(), pd.DataFrame(), [Fact("clicks-alone", level="stop")])
     swaps = harvest(data)
     swaps = swaps[swaps["method"] == METHODS[0]].reset_index(drop=True)
     table = _table(data).join(expected_widths(data, swaps["examination"].to_numpy()))
     shown = names.shown(table)
-    first = [] if selected is None else [selected]
-    return Support(table, swaps, first + say(shown) + size_words(shown), names)
+    found = about(shown, pages=not isinstance(data, Counted))
+    empty = None if isinstance(data, Counted) else expected_empty(data)
+    if empty is not None:
+        found.insert(0, Fact("clicked-only", level="stop", value=empty))
+    sure = width(shown)
+    return Support(table, swaps, found + ([] if sure is None else [sure]), names)
 
 
 def _table(data: Patterns) -> pd.DataFrame:
     """What the lists of each query decide about the models; counts about the PBM alone."""
     pages = not isinstance(data, Counted)
-    names = NEEDY if pages else NEEDY[:1]
+    names = NEEDY if pages else ("PBM",)
     found = {name: identified(MODELS[name], data, "per-query") for name in names}
     pbm = found["PBM"]
     if pbm is None or pbm.cut is None:
@@ -230,51 +201,21 @@ def top_lists(data: Patterns) -> Floats:
     return most / np.maximum(data.serps, 1e-300)
 
 
-def words(table: pd.DataFrame) -> list[str]:
-    """How many queries can carry which models, and what to do about the others."""
-    carried = {name: table[f"share_{name.lower()}"] >= CARRIES for name in NEEDY}
-    Q, numbers = len(table), {name: int(ok.sum()) for name, ok in carried.items()}
-    first, *others = [f"{n:,}{{}} a {name}" for name, n in numbers.items()]
-    parts = joined([first.format(f" of {Q:,} queries can carry"), *(x.format("") for x in others)])
-    found = [f"{parts}: {HOW}"]
+def about(table: pd.DataFrame, pages: bool) -> list[Fact]:
+    """How many queries can carry which models, and why the others cannot carry a PBM."""
+    shares = {name: table.get(f"share_{name.lower()}") for name in NEEDY}
+    carried = {name: int((x >= CARRIES).sum()) for name, x in shares.items() if x is not None}
+    lost = table[table["share_pbm"] < CARRIES]
+    found = [Fact("carries", "", "fine" if max(carried.values()) else "caution",
+                  threshold=float(len(table)), more={"models": carried})]  # fmt: skip
+    if not pages:
+        return found
     fixed = int((table["top_list"] >= ONE_LIST).sum())
     if fixed:
-        show = "shows one list" if fixed == 1 else "show one list"
-        found.append(f"{fixed:,} of them {show} in at least {ONE_LIST:.0%} of the SERPs")
-    good = table["query"][carried["PBM"]].tolist()
-    found += why_not(table[~carried["PBM"]])
-    others = table["query"][carried["DCM"] & ~carried["PBM"]].tolist()
-    use = "use a DCM, which one list is enough for"
-    if 0 < len(good) < Q:
-        instead = f", or {use}" if others else ""
-        found.append(f"For a PBM leave the others out{instead}: --queries {few(good)}")
-    elif others:
-        which = "" if len(others) == Q else f": --queries {few(others)}"
-        found.append(f"A PBM or UBM would rest on its prior; {use}{which}")
-    elif not good:
-        found.append("Each of these models would rest on its prior")
-    return found
-
-
-def why_not(lost: pd.DataFrame) -> list[str]:
-    """Of queries that cannot carry a PBM: whose lists are apart, and which have too few SERPs."""
+        found.append(Fact("one-list", level="caution", value=float(fixed)))
     apart = lost["mix"] < MIXED
-    found = []
-    if n := int(apart.sum()):
-        found.append(
-            f"For a PBM the lists of {few(lost['query'][apart].tolist())} ({n:,}) hardly mix: "
-            "their results fall into parts that few SERPs, or none, compare. More of the same will "
-            "not help; some lists in another order will"
-        )
-    if n := int((~apart).sum()):
-        found.append(
-            f"For a PBM {few(lost['query'][~apart].tolist())} ({n:,}) have lists that mix, but too "
-            "few SERPs: the column serps_pbm says how many each needs"
-        )
+    for code, rows in (("lists-apart", lost[apart]), ("too-few-searches", lost[~apart])):
+        if len(rows):
+            named = {"queries": rows["query"].tolist()}
+            found.append(Fact(code, value=float(len(rows)), more=named))
     return found
-
-
-HOW = (
-    "the models named first need items that were clicked at several ranks, or attraction and "
-    "examination cannot be separated"
-)

@@ -1,4 +1,4 @@
-"""Users that differ: each is of one of C classes, and follows that class's chain or browsing.
+"""Users that differ: each is of one of C classes, and clicks as that class does.
 
     P(clicks | list) = sum_c share(c) P_c(clicks | list)
 
@@ -35,9 +35,12 @@ import numpy as np
 
 from logeval.clicks.users.browsing import Browsing
 from logeval.clicks.users.chain import Chain
+from logeval.clicks.users.choice import Choice
 from logeval.clicks.users.optimum import Optimum
 from logeval.running.arrays import Bools, Floats, Ints
 from logeval.running.kernels import njit
+
+OfOneKind = Chain | Browsing | Choice
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class Mixture:
     """The users of one query: the share of each class, and its users."""
 
     share: Floats  # (C,)
-    classes: tuple[Chain | Browsing, ...]
+    classes: tuple[OfOneKind, ...]
 
     @property
     def w(self) -> Floats:
@@ -98,10 +101,10 @@ class Mixture:
         return self._mean([users.expected_reward(A, reward) for users in self.classes])
 
 
-Users = Chain | Browsing | Mixture
+Users = OfOneKind | Mixture
 
 
-def classes_of(users: Users) -> tuple[Floats, tuple[Chain | Browsing, ...]]:
+def classes_of(users: Users) -> tuple[Floats, tuple[OfOneKind, ...]]:
     """Shares and classes; one class of all where users do not differ."""
     if isinstance(users, Mixture):
         return users.share, users.classes
@@ -127,13 +130,13 @@ def best_of_classes(users: Mixture, K: int, reward: str, own: list[Optimum]) -> 
     starts = [one.A for one in own]
     positions = _product_form(users, K, reward)
     if positions is None:
-        A, value = _searched(users, K, reward, starts, np.arange(len(users.w)))
+        A, value = searched(users, K, reward, starts, np.arange(len(users.w)))
         if not all(one.proven for one in own):
             return Bounded(A, np.nan)
         return Bounded(A, max(float(users.share @ [one.value for one in own]) - value, 0.0))
     w = np.stack([u.w for u in users.classes]).astype(float)
     left = _undominated(w[users.share > 0.0], K)
-    A, value = _searched(users, K, reward, starts, left, kicks=0)
+    A, value = searched(users, K, reward, starts, left, kicks=0)
     order = np.argsort(
         -(users.share @ positions), kind="stable"
     )  # positions that matter most first
@@ -149,7 +152,7 @@ def best_of_classes(users: Mixture, K: int, reward: str, own: list[Optimum]) -> 
         value = float(users.expected_reward(A[None], reward)[0])
     if upper <= value + SLACK:
         return Bounded(A, 0.0)
-    A, value = _searched(users, K, reward, [A], left)
+    A, value = searched(users, K, reward, [A], left)
     return Bounded(A, max(upper - value, 0.0))
 
 
@@ -181,6 +184,8 @@ def _product_form(users: Mixture, K: int, reward: str) -> Floats | None:
                 return None
             found.append(one.e[:K, 0])
             continue
+        if isinstance(one, Choice):
+            return None
         chain = one.counting(reward)
         sat, stay = chain.sat_position[:K], chain.stay_position[:K]
         plain = (
@@ -204,7 +209,7 @@ def _undominated(w: Floats, K: int) -> Ints:
     return np.flatnonzero(beaten < K)
 
 
-def _searched(
+def searched(
     users: Mixture, K: int, reward: str, starts: list[Ints], items: Ints, kicks: int = KICKS
 ) -> tuple[Ints, float]:
     """The best list that climbing leads to: from some lists, then from changes to the best one.

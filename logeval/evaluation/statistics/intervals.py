@@ -3,8 +3,8 @@
 The samples are arrays (Q, N, ...): Q queries, N runs each, padded with nan where a query has
 fewer. A mean is over queries of the mean over runs. The independent units are the queries, or
 the runs of a single one. With draws of the simulators' parameters there are four axes,
-(Q, D, N, ...) for D draws of each query. ``docs/statistics.md`` says how to read the results,
-``docs/error-rates.md`` how often the intervals hold. ``by_policy`` makes such arrays.
+(Q, D, N, ...) for D draws of each query. ``docs/researchers.md`` says how to read the results,
+``docs/evidence.md`` how often the intervals hold. ``by_policy`` makes such arrays.
 
 ``compare`` puts all policies against all others, with one error rate for everything said.
 Differences are paired: x_i - x_j of the same query (mean over its runs), or of the same run if

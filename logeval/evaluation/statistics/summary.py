@@ -3,20 +3,10 @@
 All numbers are of the replicas (query and run) that all policies have. The Oracle, which knows
 the answer, is shown and does not compete.
 
-One axis for all tracks: cumulative regret over cumulative optimal reward.
-
-A step earns a list in one track and a pair in the other, so regrets of two tracks do not compare;
-their shares of the optimum do. In a PBM the list policies are also judged by the pair that they
-show at the most examined position, which earns what the rank-1 track earns. ``reward`` says which
-of the rewards of the track is meant (``Track.rewards``).
-
-The policies of all tracks of a PBM against each other, by the pair at the best position.
-
-A list policy is judged by the item that it shows at the most examined position, a rank-1 policy
-by its pair: both earn a click there, so their regrets are compared query by query like those of one
-track. They are given as shares of what the best pairs earn on average, so that the mean over
-queries is the ratio of means that ``Runs.relative`` has. Runs of two tracks meet different users,
-so what pairs them is the query.
+One axis for all tracks: cumulative regret over cumulative optimal reward. A step earns a list in
+one track and a pair in the other, so regrets of two tracks do not compare; their shares of the
+optimum do. In a PBM the list policies are also judged by the pair that they show at the most
+examined position, which earns what the rank-1 track earns (``Track.rewards``).
 """
 
 from __future__ import annotations
@@ -32,6 +22,7 @@ from logeval.evaluation.statistics.intervals import (
     REPLICA,
     ROUNDING,
     by_policy,
+    by_query,
     by_step,
     compare,
     compare_ratios,
@@ -40,6 +31,8 @@ from logeval.running.arrays import Bools, Floats
 from logeval.tracks.registry import TRACKS
 
 ORACLE = "Oracle"
+ENDS = ("Random", ORACLE)  # they are last and first everywhere
+MEASURED_SPREAD = 1.25  # log-sd of regrets, beyond which intervals may hold less often
 FEW = 10  # queries (or runs of one) below which only large differences are found
 
 
@@ -49,7 +42,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     regret = intervals.mean(x)
     optimal = intervals.mean(by_policy(rows, "optimal_reward")[1])
     low, high = intervals.interval(x, most=optimal)
-    competes = _compete(policies)
+    competes, n = _compete(policies), intervals.units(x).size
     found = compare(x[..., competes], scale=float(optimal.max()))
     optimal = np.where(optimal > 0.0, optimal, np.inf)
     best = found.order()[0]
@@ -77,6 +70,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
             "queries": len(x),
             "replicas": int((~np.isnan(x[..., 0])).sum()),
             "missing": list(_missing(rows)),
+            "log_sd": intervals.log_spread(intervals.units(x).values) if n > 1 else np.nan,
         }
     )
     table.loc[np.flatnonzero(competes)[best], "p"] = np.nan  # nobody is compared with itself
@@ -84,7 +78,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def pairs(rows: pd.DataFrame) -> pd.DataFrame:
-    """One row per pair of policies, the best with its next first; see ``Runs.pairs``."""
+    """One row per pair of policies, the best with its next first; see ``Runs.compare``."""
     policies, x = _regrets(rows)
     competes = _compete(policies)
     names = np.array(policies)[competes]
@@ -119,39 +113,6 @@ def pairs(rows: pd.DataFrame) -> pd.DataFrame:
 MEASURED_SPREAD = 1.25  # sample log-sd of regrets, beyond which a caution says so
 
 
-def cautions(rows: pd.DataFrame) -> list[str]:
-    """What limits the conclusions from these rows, one sentence each."""
-    policies, x = _regrets(rows)
-    n, found = intervals.units(x).size, []
-    units = "queries" if len(x) > 1 else _kind(x)
-    if n == 1:
-        found.append("there is one run of one query: no interval or test is possible")
-    elif len(x) == 1:
-        found.append(
-            f"there is one query: intervals and p-values are over its {_kind(x)} and say nothing "
-            "about other queries"
-        )
-    if 1 < n < FEW:
-        found.append(f"{n} {units} are few: intervals are wide, and only large differences show")
-    if n > 1:  # do regrets spread more than in the simulations that intervals were measured in?
-        spread = np.nan_to_num(intervals.log_spread(intervals.units(x).values), nan=0.0)
-        wide = [name for name, s in zip(policies, spread, strict=True) if s > MEASURED_SPREAD]
-        if wide:
-            found.append(
-                f"regrets differ between {units} by more than was measured (log-sd "
-                f"{spread.max():.1f}; up to 1 was): intervals of means may hold in less than 90% "
-                f"({', '.join(wide)})"
-            )
-    missing = _missing(rows)
-    if missing.any():
-        where = ", ".join(f"{count} of {policy}" for policy, count in missing.items() if count)
-        found.append(
-            f"replicas are missing ({where}): the policies are compared on the "
-            f"{int((~np.isnan(x[..., 0])).sum())} that all have"
-        )
-    return found
-
-
 def _regrets(rows: pd.DataFrame) -> tuple[list[str], Floats]:
     wide = rows.pivot(index=REPLICA, columns="policy", values="regret")
     if wide.dropna().empty:
@@ -170,11 +131,6 @@ def _missing(rows: pd.DataFrame) -> pd.Series:
 def _by_run(x: Floats) -> Floats:
     """(Q, N): all runs of a query, whatever the draw."""
     return x.reshape(len(x), -1)
-
-
-def _kind(x: Floats) -> str:
-    """What varies within a query."""
-    return "draws" if x.ndim == 4 else "runs"
 
 
 def _compete(policies: list[str]) -> Bools:
@@ -235,27 +191,19 @@ def _curves(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return found
 
 
-TRACK = "top pair"
+def by_simulator(rows: pd.DataFrame) -> pd.DataFrame:
+    """Mean regret of each policy (rows) on each simulator, the best on average first; one track.
 
-
-def top_pair_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of one simulator at one step, with ``regret`` the share of the best pairs' mean reward.
-
-    Empty unless the policies of several tracks were measured so. What runs in every track
-    (Random, Oracle) is taken from the first.
+    Only policies, queries and runs that all simulators have are compared; empty if these are not
+    two policies on two simulators at least.
     """
-    rows = rows[rows["pair_regret"].notna() & (rows["pair_optimal_reward"] > 0.0)]
-    if rows["track"].nunique() < 2:
-        return rows.iloc[:0]
-    rows = rows.drop_duplicates(["policy", *REPLICA])
-    best = rows.groupby("query")["pair_optimal_reward"].mean().mean()
-    share, optimal = rows["pair_regret"] / best, rows["pair_optimal_reward"] / best
-    return rows.assign(regret=share, track=TRACK, optimal_reward=optimal, reward=optimal - share)
-
-
-def compare_top_pairs(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame] | None:
-    """Summary and pairs (as ``Runs.summary`` and ``Runs.pairs``) of these shares, if any."""
-    found = top_pair_rows(rows)
-    if found.empty or found["policy"].nunique() < 2:
-        return None
-    return summary(found), pairs(found)
+    rows = rows[~rows["policy"].isin(ENDS)]
+    wide = rows.pivot(index=REPLICA, columns=["simulator", "policy"], values="regret")
+    simulators = list(dict.fromkeys(rows["simulator"]))
+    policies = [p for p in dict.fromkeys(rows["policy"]) if all((s, p) in wide for s in simulators)]
+    wide = wide[[(s, p) for s in simulators for p in policies]].dropna()
+    if len(simulators) < 2 or len(policies) < 2 or wide.empty:
+        return pd.DataFrame()
+    means = intervals.mean(by_query(wide)).reshape(len(simulators), -1)
+    table = pd.DataFrame(means.T, index=pd.Index(policies, name="policy"), columns=simulators)
+    return table.loc[table.rank().mean(axis=1).sort_values(kind="stable").index]

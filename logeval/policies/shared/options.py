@@ -57,7 +57,7 @@ def exploration_of(p: float | None, L: int, n: int) -> int:
     """Steps from one round of exploration to the next, floor(L / p).
 
     The default is p = sqrt(L ln n / n) / 10: theory has the root, with one change, and the tenth is
-    customary for likelihood ratio tests (docs/measured.md).
+    customary for likelihood ratio tests (docs/evidence.md).
     """
     if p is None:
         p = 0.1 * math.sqrt(L * math.log(max(n, 2)) / n)

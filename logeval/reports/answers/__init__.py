@@ -1,1 +1,1 @@
-"""What a result says, in words: one file for each type of result but runs (``reports.verdict``)."""
+"""What a result says, as facts: runs, models, replays."""

@@ -54,8 +54,6 @@ COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31", "#4B0092",
     "#7F7F7F", "#000000", "#B2182B",
 )  # fmt: skip
-# what is behind the numbers of a check: right, not judged, faulted
-CELLS = {"right": "#DCEFE6", "open": "#F2F2F2", "faulted": "#F6CFB5"}
 SEARCHES, DAYS = "searches of a query", "day"
 # axes of time: what is over them answers the pointer, in these words
 TIMES = {SEARCHES: "# searches", DAYS: "day #"}
@@ -234,7 +232,6 @@ PAGE = {
     "#000000": "currentColor",
     "#808080": "var(--soft, #808080)",
     "#FFFFFF": "var(--page, #fff)",
-    **{colour: f"var(--{name}, {colour})" for name, colour in CELLS.items()},
 }
 
 

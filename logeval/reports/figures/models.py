@@ -5,16 +5,14 @@ Figures of predictive checks: the log's clicks beside the bands of a model's use
 
 The picture of a log: CTR by rank, and how often the queries are asked.
 
-Power against searches: an A/B test and two interleavings.
-
 Figures of replay: estimates, validation, and replayed policies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -26,9 +24,8 @@ from logeval.errors import LogevalError, unknown_names
 from logeval.log.describe import Description
 from logeval.log.names import Names
 from logeval.log.queries import GivenQueries, Query
-from logeval.replay.replays import curve
+from logeval.replay.policy import curve
 from logeval.reports.figures.canvas import (
-    CELLS,
     COLOURS,
     MARKERS,
     legend_below,
@@ -46,63 +43,56 @@ if TYPE_CHECKING:
 
     from logeval.clicks.quality.predictive import Checks
     from logeval.clicks.quality.scores import Comparison
-    from logeval.replay.estimates import Estimates
-    from logeval.replay.replays import PolicyReplay
-    from logeval.replay.validation import Validation
+    from logeval.replay.estimate import Estimates
+    from logeval.replay.policy import PolicyReplay
+    from logeval.replay.validate import Validation
 
 
-def plot_termination(
+# by name: the field of what items share and its title, and how many queries are drawn
+SHARED = {"termination": ("v", "position", 5), "examination": ("e", "positions", 2)}
+
+
+def plot_fitted(
     fitted: FittedModel,
+    what: str,
     queries: Sequence[Query] | None = None,
     ax: Axes | None = None,
     names: Names | None = None,
 ) -> Axes:
-    """Termination probabilities by position of the five most frequent queries (or those given).
+    """Termination by position, examination or attraction sorted, of the most frequent queries.
 
-    As Figure 2c of "DCM bandits". The last position is drawn hollow: it is not identified.
+    As Figure 2c of "DCM bandits", where the last position is hollow, as it is not identified, and
+    Figures 2b and 2a of "Stochastic rank-1 bandits" with KL.
     """
     ax = ax or new_axes()
-    for i, query in enumerate(_chosen(fitted, queries, 5)):
-        values = _shared(fitted, "v", query)
-        k, value = np.arange(1, len(values[0]) + 1) + 0.06 * (i - 2), values[0]
-        _curve(ax, k, values, i, _name(fitted, query, names))
-        ax.plot(k[-1:], value[-1:], MARKERS[i % 8], mfc="white", mec=COLOURS[i % 8], ms=5, zorder=3)
-    ax.set(xlabel="position", ylabel="termination probability", ylim=(0, 1))
-    ax.set_xticks(range(1, int(ax.get_xlim()[1]) + 1))
+    if what == "attraction":
+        x = _attraction(fitted, queries, ax, names)
+    else:
+        field, x, n = SHARED[what]
+        for i, query in enumerate(_chosen(fitted, queries, n)):
+            values, label = _shared(fitted, field, query), _name(fitted, query, names)
+            if values[0].ndim > 1:
+                raise LogevalError("examination of a UBM has no single curve; plot a PBM")
+            k = np.arange(1.0, len(values[0]) + 1)
+            if field == "e":
+                order = np.argsort(-values[0])
+                _curve(ax, k, tuple(one[order] for one in values), i, label)
+                continue
+            k += 0.06 * (i - 2)
+            _curve(ax, k, values, i, label)
+            hollow: Any = {"mfc": "white", "mec": COLOURS[i % 8], "ms": 5, "zorder": 3}
+            ax.plot(k[-1:], values[0][-1:], MARKERS[i % 8], **hollow)
+        ax.set_xticks(range(1, int(ax.get_xlim()[1]) + 1))
+    most = "" if what == "termination" else ", most of it first"
+    ax.set(xlabel=f"{x}{most}", ylabel=f"{what} probability", ylim=(0, 1.02))
     legend_below(ax)
     return ax
 
 
-def plot_examination(
-    fitted: FittedModel,
-    queries: Sequence[Query] | None = None,
-    ax: Axes | None = None,
-    names: Names | None = None,
-) -> Axes:
-    """Examination probabilities, sorted (as Figure 2b of "Stochastic rank-1 bandits" with KL)."""
-    ax = ax or new_axes()
-    for i, query in enumerate(_chosen(fitted, queries, 2)):
-        values = _shared(fitted, "e", query)
-        if values[0].ndim > 1:
-            raise LogevalError("examination of a UBM has no single curve; plot a PBM")
-        order = np.argsort(-values[0])
-        rank = np.arange(1, len(order) + 1)
-        _curve(ax, rank, tuple(x[order] for x in values), i, _name(fitted, query, names))
-    ax.set(
-        xlabel="positions, most examined first", ylabel="examination probability", ylim=(0, 1.02)
-    )
-    legend_below(ax)
-    return ax
-
-
-def plot_attraction(
-    fitted: FittedModel,
-    queries: Sequence[Query] | None = None,
-    ax: Axes | None = None,
-    names: Names | None = None,
-) -> Axes:
-    """Attraction probabilities of all items, sorted, with bands (as Figure 2a of the same)."""
-    ax = ax or new_axes()
+def _attraction(
+    fitted: FittedModel, queries: Sequence[Query] | None, ax: Axes, names: Names | None
+) -> str:
+    """All items, with bands."""
     field = _item_field(fitted)
     for i, query in enumerate(_chosen(fitted, queries, 2)):
         q = fitted.index[query]
@@ -114,16 +104,7 @@ def plot_attraction(
         ax.fill_between(rank, low[order], high[order], color=COLOURS[i % 8], alpha=0.15, lw=0)
         label = f"{_name(fitted, query, names)} (L = {len(value)})"
         ax.plot(rank, value[order], color=COLOURS[i % 8], label=label)
-    ax.set(xlabel="items, most attractive first", ylabel="attraction probability", ylim=(0, 1))
-    legend_below(ax)
-    return ax
-
-
-PLOTS = {
-    "termination": plot_termination,
-    "attraction": plot_attraction,
-    "examination": plot_examination,
-}
+    return "items"
 
 
 def plot_parameters(
@@ -139,14 +120,14 @@ def plot_parameters(
     """
     fitted, given = models.named(model), models.names.all_meant(queries)
     chosen = None if given is None else [models.the_query(fitted, q) for q in given]
-    if what not in PLOTS:
-        raise unknown_names("figure", [what], PLOTS)
+    if what not in (known := ["attraction", *SHARED]):
+        raise unknown_names("figure", [what], known)
     if len(fitted.classes) > 1:
         raise LogevalError(
             f"{fitted.model} has values for each class of users, and no single curve; "
             "look at those of a query with logeval inspect"
         )
-    return PLOTS[what](fitted, chosen, ax, models.names)
+    return plot_fitted(fitted, what, chosen, ax, models.names)
 
 
 def plot_perplexity(
@@ -311,51 +292,10 @@ def _after(ax: Axes, rows: pd.DataFrame) -> None:
         ax.plot(x[wrong], log[wrong], "o", mfc="none", mec="black", ms=6, mew=0.8)
 
 
-def verdicts_of(checks: Checks) -> dict[str, dict[str, tuple[float, bool]]]:
-    """The error of every check over all queries that was judged, and whether it is faulted."""
-    rows = checks.table[checks.table["query"].isna()]
-    found: dict[str, dict[str, tuple[float, bool]]] = {name: {} for name in rows["model"].unique()}
-    for _, row in rows[rows["components"] > 0].iterrows():
-        found[row["model"]][row["check"]] = (float(row["error"]), bool(row["faulted"]))
-    return found
-
-
-def plot_verdicts(
-    errors: Mapping[str, Mapping[str, tuple[float, bool]]], ax: Axes | None = None
-) -> Axes:
-    """Models by checks over all queries: how far off, and whether that is faulted.
-
-    A cell has the error (total variation distance, mean error of CTR, or calibration error) and is
-    coloured where the check faults the model; one that was not judged has none.
-    """
-    from matplotlib.colors import ListedColormap
-
-    ax = ax or new_axes(1.4 + 0.62 * len(CHECKS), 0.6 + 0.22 * len(errors))
-    faulted = np.full((len(errors), len(CHECKS)), 0.5)
-    for i, mine in enumerate(errors.values()):
-        for j, check in enumerate(CHECKS):
-            error, wrong = mine.get(check, (None, None))
-            text = "-" if error is None else f"{error:.3f}"
-            ax.text(j, i, text, ha="center", va="center")
-            faulted[i, j] = 0.5 if wrong is None else float(wrong)
-    edges = (np.arange(n + 1) - 0.5 for n in faulted.shape[::-1])
-    ax.pcolormesh(*edges, faulted, cmap=ListedColormap(list(CELLS.values())), vmin=0, vmax=1)
-    ax.invert_yaxis()
-    ax.set_xticks(range(len(CHECKS)), [n.replace("-", "\n", 1) for n in CHECKS])
-    ax.set_yticks(range(len(errors)), list(errors))
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
-    return ax
-
-
 def save_check_figures(checks: Checks, folder: Path) -> list[Path]:
-    """One figure per check, and one of all verdicts."""
-    figures: dict[str, Figure] = {}
-    if checks.verdicts:
-        figures["verdicts"] = plot_verdicts(verdicts_of(checks)).figure  # type: ignore[assignment]
-    for check in CHECKS:
-        if (checks.curves["check"] == check).any():
-            figures[check] = plot_check(checks, check)
+    """One figure per check."""
+    there = [check for check in CHECKS if (checks.curves["check"] == check).any()]
+    figures = {check: plot_check(checks, check) for check in there}
     paths = []
     for name, figure in figures.items():
         paths.append(folder / f"{name}.png")
@@ -427,20 +367,6 @@ def plot_validation(found: Validation, ax: Axes | None = None) -> Axes:
     ax.fill_between(floor["positions"], 0, floor["floor"], color="#DDDDDD", label="noise of truth")
     ax.set(xlabel="positions K", ylabel="RMSE (clicks per SERP)")
     ax.set_ylim(0, None)
-    ax.legend(frameon=False, fontsize="x-small", ncols=2)
-    return ax
-
-
-def plot_clips(found: Validation, ax: Axes | None = None) -> Axes:
-    """RMSE against the clip at the largest K."""
-    table, positions = found.table, int(found.table["positions"].max())
-    ax = ax or new_axes(5.0, 3.6)
-    rows = table[(table["positions"] == positions) & table["clip"].notna()]
-    for i, (name, mine) in enumerate(rows.groupby("estimator", sort=False)):
-        ax.plot(mine["clip"], mine["rmse"], label=name, **look(f"estimator-{i}"))
-    ax.axhline(rows["floor"].iloc[0], color="#7F7F7F", linestyle=":", label="noise of truth")
-    log_scale(ax.xaxis)
-    ax.set(xlabel="clip M", ylabel=f"RMSE at K = {positions}")
     ax.legend(frameon=False, fontsize="x-small", ncols=2)
     return ax
 

@@ -1,8 +1,6 @@
 """Figures of cumulative regret: over time, and query by query.
 
-Figures across tracks, and of single ones: relative regret, elimination, cosine distance.
-
-What the choice of the click model changes: ranks by simulator, and shares of the variance.
+Figures across tracks, and of single ones: relative regret, cosine distance.
 """
 
 from __future__ import annotations
@@ -18,7 +16,6 @@ from matplotlib import rcParams
 from logeval.errors import LogevalError, unknown_names
 from logeval.evaluation.statistics.summary import is_oracle, relative_curves
 from logeval.reports.figures.canvas import (
-    COLOURS,
     SEARCHES,
     legend_below,
     log_scale,
@@ -35,7 +32,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from logeval.evaluation.results import Runs
-    from logeval.evaluation.statistics.robustness import Sensitivity
     from logeval.tracks.keys import Panel
 
 
@@ -128,7 +124,7 @@ def _columns(panels: int) -> int:
 
 def queries_of(runs: Runs, panel: Panel) -> dict[str, str]:
     """The queries of a simulator and track, in numeric order, with their titles."""
-    rows = runs.table()
+    rows = runs.to_pandas()
     mine = (rows["simulator"] == panel.simulator) & (rows["track"] == panel.track)
     names = runs.names.titles(rows["query"].unique())
     present = set(rows["query"][mine])
@@ -202,20 +198,14 @@ CURVES = 12  # that can be told apart
 
 
 def plot_relative(
-    runs: Runs, simulator: str | None = None, *, ax: Axes | None = None, log_x: bool = False
+    runs: Runs, simulator: str, *, ax: Axes | None = None, log_x: bool = False
 ) -> Axes:
     """Regret as a share of the optimal reward over time, all tracks on one axis.
 
     The line and the label say what is counted: one of the rewards of the track. Of many curves,
     those that earn the same are drawn: the pair at the most examined position.
     """
-    known = sorted({panel.simulator for panel in runs.panels()})
-    if simulator is None and len(known) > 1:
-        raise LogevalError(f"name the simulator: {', '.join(known)}")
-    if simulator is not None and simulator not in known:
-        raise unknown_names("simulator", [simulator], known)
-    simulator = simulator or known[0]
-    rows = runs.table()
+    rows = runs.to_pandas()
     found = relative_curves(rows[rows["simulator"] == simulator])
     if len(found) > CURVES:
         found = {key: curve for key, curve in found.items() if key[1] != "list"}
@@ -228,26 +218,10 @@ def plot_relative(
     return ax
 
 
-def plot_remaining(
-    runs: Runs, simulator: str, *, ax: Axes | None = None, log_x: bool = False
-) -> Axes:
-    """Rows (solid) and columns (dotted) that are not eliminated over time, means."""
-    ax = ax if ax is not None else new_axes(5.4, 3.2)
-    for column, line in (("rows", "-"), ("columns", ":")):
-        left = {f"{p}: {column}": curve for p, curve in runs.remaining(simulator).items()}
-        draw_curves(ax, left, f"{column}_left", log_x=log_x, lines=dict.fromkeys(left, line))
-    log_scale(ax.yaxis)
-    ax.yaxis.set_minor_formatter("{x:g}")
-    ax.set(ylabel="not eliminated", title=simulator)
-    ax.autoscale(axis="y")
-    legend_below(ax)
-    return ax
-
-
 def plot_cosine(runs: Runs, simulator: str, *, ax: Axes | None = None, log_x: bool = False) -> Axes:
     """Cosine distance of the estimated theta to the true one over time, means."""
     ax = ax if ax is not None else new_axes(5, 3.6)
-    rows = runs.table()
+    rows = runs.to_pandas()
     rows = rows[(rows["simulator"] == simulator) & rows["cosine_distance"].notna()]
     means = rows.groupby(["policy", "t"])["cosine_distance"].mean().reset_index("t")
     curves = {str(policy): curve for policy, curve in means.groupby("policy", sort=True)}
@@ -260,13 +234,29 @@ def plot_cosine(runs: Runs, simulator: str, *, ax: Axes | None = None, log_x: bo
 # by name: what draws a simulator, what must have been measured on it, and else
 FIGURES = {
     "relative": (plot_relative, "regret", "there are no runs"),
-    "remaining": (plot_remaining, "rows_left", "no policy eliminates in these runs"),
     "cosine": (
         plot_cosine,
         "cosine_distance",
         "no policy of these runs estimates a theta that is known",
     ),
 }
+
+
+def plot_runs(runs: Runs, what: str = "regret", **how: Any) -> Axes | np.ndarray:
+    """Regret, or one of ``FIGURES``, of one simulator."""
+    if what == "regret":
+        return plot_regret(runs, **how)
+    if what not in FIGURES:
+        raise unknown_names("figure", [what], ["regret", *FIGURES])
+    plot, column, nothing = FIGURES[what]
+    if not (known := simulators_with(runs, column)):
+        raise LogevalError(nothing)
+    simulator = how.pop("simulator", None)
+    if simulator is None and len(known) > 1:
+        raise LogevalError(f"name the simulator: {', '.join(known)}")
+    if simulator not in (None, *known):
+        raise unknown_names("simulator", [simulator], known)
+    return plot(runs, simulator or known[0], **how)
 
 
 def figure_of(runs: Runs, name: str, *, log_x: bool = False) -> Figure:
@@ -283,66 +273,5 @@ def figure_of(runs: Runs, name: str, *, log_x: bool = False) -> Figure:
 
 def simulators_with(runs: Runs, column: str) -> list[str]:
     """The simulators where this was measured."""
-    rows = runs.table()
+    rows = runs.to_pandas()
     return sorted(set(rows["simulator"][rows[column].notna()]))
-
-
-SOURCES = {
-    "runs": COLOURS[8],
-    "queries": COLOURS[0],
-    "parameters": COLOURS[2],
-    "choice of model": COLOURS[1],
-}
-
-
-def plot_sensitivity(found: Sensitivity, *, ax: Axes | None = None) -> Axes:
-    """A line per policy through its rank in every simulator; crossings are what does not survive.
-
-    The title has the smallest of Kendall's taus between two simulators.
-    """
-    regret = found.regret
-    if ax is None:
-        ax = new_axes(2.2 + 1.3 * regret.shape[1], 1.0 + 0.28 * len(regret))
-    ranks = regret.rank(axis=0, method="first")
-    x = np.arange(regret.shape[1])
-    for policy in regret.index:
-        ax.plot(x, ranks.loc[policy], markersize=5, **look(policy))
-    last = ranks[regret.columns[-1]]
-    for policy in regret.index:
-        ax.annotate(
-            policy, (x[-1], last[policy]), xytext=(8, 0), textcoords="offset points",
-            va="center", fontsize="small", annotation_clip=False,
-        )  # fmt: skip
-    ax.set_xticks(x, list(regret.columns))
-    ax.set_yticks(np.arange(1, len(regret) + 1))
-    ax.set(ylabel="rank by regret", xlim=(-0.2, x[-1] + 0.2))
-    ax.invert_yaxis()
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
-    least = found.tau.sort_values("tau", kind="stable").iloc[0]
-    ax.set_title(
-        f"least agreement: {least['a']} and {least['b']}, tau {least['tau']:.2f} "
-        f"[{least['low']:.2f}, {least['high']:.2f}]",
-        fontsize="medium",
-    )
-    return ax
-
-
-def plot_variance(runs: Runs, t: int | None = None, ax: Axes | None = None) -> Axes:
-    """One bar per policy: the share of each source in the variance of its mean regret."""
-    table = runs.variance(t)
-    tracks = table["track"].nunique() > 1
-    name = table["policy"] + (" (" + table["track"] + ")" if tracks else "")
-    shares = table.assign(name=name).pivot(index="name", columns="source", values="share")
-    if ax is None:
-        ax = new_axes(6.0, 0.9 + 0.3 * len(shares))
-    start = 0.0 * shares.iloc[:, 0]
-    for source, colour in SOURCES.items():
-        if source in shares and shares[source].max() > 0.0:
-            ax.barh(shares.index, shares[source], left=start, label=source, color=colour)
-            start = start + shares[source]
-    ax.set_xlim(0.0, 1.0)
-    ax.set_xlabel("share of the variance of mean regret")
-    ax.invert_yaxis()
-    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(SOURCES), frameon=False)
-    return ax

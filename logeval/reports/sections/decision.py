@@ -6,6 +6,7 @@ from typing import Any
 
 from logeval.decision.decision import Decision, Simulator
 from logeval.reports.answer import (
+    FACTS,
     all_results,
     believe,
     facts_rows,
@@ -16,7 +17,7 @@ from logeval.reports.answer import (
 )
 from logeval.reports.figures.decision import earnings_figure
 from logeval.reports.page import Cell, Content, Page
-from logeval.reports.words import LEVELS, WHY
+from logeval.reports.words import WHY
 from logeval.running.words import interval, number
 
 FIRST_QUERIES = 12
@@ -37,6 +38,8 @@ def the_decision(page: Page, content: Content) -> None:
     notes = [*believe(found), *all_results(found)]
     steps = next_steps(found)
     page.answer(found.decision, word, why, notes, steps)
+    if not found.choices:
+        return
     page.figure("earnings", earnings_figure(found))
     head, rows = table(found)
     shown = {
@@ -51,14 +54,12 @@ def behind_it(page: Page, content: Content) -> None:
     found = content.decision
     if found is None:
         return
-    _simulators(page, found)
+    if found.simulators:
+        _simulators(page, found)
     _queries(page, found)
     with page.section("Every fact behind this", folded=True):
         rows = facts_rows(found.facts)
-        heads = ("fact", "value", "threshold", "", "what to do")
-        columns = {head: [Cell(row[i]) for row in rows] for i, head in enumerate(heads)}
-        columns[""] = [Cell(LEVELS[cell.text]) for cell in columns[""]]
-        page.grid("facts", columns)
+        page.grid("facts", {head: [Cell(row[i]) for row in rows] for i, head in enumerate(FACTS)})
 
 
 def _simulators(page: Page, found: Decision) -> None:

@@ -5,22 +5,20 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import pandas as pd
-
 from logeval.evaluation.results import Runs
-from logeval.evaluation.statistics.robustness import sensitivity
+from logeval.reports.answers.runs import HEADS, of_panel, rows_of
 from logeval.reports.figures.canvas import new_panels
 from logeval.reports.figures.regret import (
     BANDS,
     lower_bounds,
     plot_regret,
     plot_relative,
-    plot_sensitivity,
     queries_of,
     query_figure,
 )
 from logeval.reports.page import Cell, Content, Page
-from logeval.running.words import UNITS, interval, number, p_cell
+from logeval.reports.words import paragraphs
+from logeval.running.words import UNITS, interval, number
 from logeval.tracks.keys import Panel
 
 MOST = 3  # simulators side by side; the others are folded
@@ -58,31 +56,20 @@ def _regret(page: Page, runs: Runs, suffix: str) -> None:
         with page.folded(f"{len(panels) - MOST} more"):
             for panel in panels[MOST:]:
                 _final(page, runs, panel, suffix)
-    page.lines(runs.notes)
 
 
 def _final(page: Page, runs: Runs, panel: Panel, suffix: str) -> None:
     """The policies of one simulator and track."""
-    part = _of(runs.summary(), panel)
-    rows: list[Any] = list(part.itertuples())
+    title, part = runs.title(panel), of_panel(runs.summary(), panel)
+    rows = [row for row in rows_of(runs) if row.simulator == title]
     page.table(
         f"summary-{runs.panels().index(panel) + 1}{suffix}",
         part.drop(columns=["simulator", "track"]),
-        f"{runs.title(panel)}, after {runs.horizon:,} searches of a query, "
-        f"{UNITS[runs.units()[panel]]}; intervals of differences and p hold for all pairs at once.",
+        f"{title}, after {runs.horizon:,} searches of a query, {UNITS[runs.units()[panel]]}; "
+        "policies with a letter in common cannot be told apart.",
         shown={
-            "policy": [Cell(row.policy) for row in rows],
-            "regret": [_with_interval(row.regret, row.low, row.high) for row in rows],
-            "to the best": [
-                Cell("best", 0.0)
-                if abs(row.difference) < 1e-9
-                else _with_interval(row.difference, row.difference_low, row.difference_high, "+")
-                for row in rows
-            ],
-            "p": [Cell(p_cell(row.p), row.p if row.p == row.p else None) for row in rows],
-            "of the best list": [
-                Cell(f"{row.share_of_optimum:.1%}", row.share_of_optimum) for row in rows
-            ],
+            head: [Cell(str(row[i]), marked=row.alone and i == 1) for row in rows]
+            for i, head in enumerate(HEADS, 1)
         },
     )
 
@@ -95,10 +82,6 @@ def _with_interval(x: float, low: float, high: float, sign: str = "") -> Cell:
     return Cell(number(x, sign), x, f"({interval(low, high)})" if known else "")
 
 
-def _of(table: pd.DataFrame, panel: Panel) -> pd.DataFrame:
-    return table[(table["simulator"] == panel.simulator) & (table["track"] == panel.track)]
-
-
 def across(page: Page, content: Content) -> None:
     """Other views of the runs: all tracks on one axis, simulators against each other, queries."""
     for i, runs in enumerate(content.runs):
@@ -109,7 +92,7 @@ def across(page: Page, content: Content) -> None:
 
 
 def _tracks(page: Page, runs: Runs, suffix: str, where: str) -> None:
-    tracks = runs.table().groupby("simulator")["track"].nunique()
+    tracks = runs.to_pandas().groupby("simulator")["track"].nunique()
     several = [str(simulator) for simulator in tracks.index[tracks > 1]]
     if not several:
         return
@@ -126,38 +109,18 @@ def _tracks(page: Page, runs: Runs, suffix: str, where: str) -> None:
 
 def _simulators(page: Page, runs: Runs, suffix: str, where: str) -> None:
     """Which order of the policies survives the choice of the click model."""
-    for track in dict.fromkeys(panel.track for panel in runs.panels()):
-        if not comparable(runs, track):
-            continue
-        found = sensitivity(runs, track)
+    for track, table in runs.by_simulator().items():
         with page.section(f"Sensitivity to the click model{where}", folded=True):
-            page.figure(
-                f"sensitivity-{track}{suffix}", plot_sensitivity(found).figure,
-                "Rank of each policy by mean regret on the same queries, simulator by simulator. "
-                "Lines that cross are conclusions that depend on the click model.",
-            )  # fmt: skip
             page.table(
                 f"regret-by-simulator-{track}{suffix}",
-                found.regret.rename_axis("policy").reset_index(),
-                "Mean regret, the best on average first.",
+                table.reset_index(),
+                "Mean regret on the same queries, the best on average first.",
             )
-
-
-def comparable(runs: Runs, track: str) -> bool:
-    """Whether two policies, the ends of the scale aside, were run on several simulators."""
-    rows = runs.table()
-    rows = rows[(rows["track"] == track) & ~rows["policy"].isin(("Random", "Oracle"))]
-    queries = rows.groupby("simulator")["query"].unique()
-    policies = rows.groupby("simulator")["policy"].unique()
-    if len(queries) < 2:
-        return False
-    shared = set.intersection(*map(set, policies))
-    return len(shared) > 1 and bool(set.intersection(*map(set, queries)))
 
 
 def _queries(page: Page, runs: Runs, names: dict[str, str], suffix: str, where: str) -> None:
     """Where the order of the policies changes from query to query, the mean hides something."""
-    rows = runs.table()
+    rows = runs.to_pandas()
     many = rows["query"].nunique()
     if many < 2:
         return
@@ -193,9 +156,7 @@ def the_replay(page: Page, content: Content) -> None:
             "traffic. An estimate is as good as its assumption about users, and as its support, "
             "the share of what the ranker would show that the log has shown."
         )
-        said = estimates.verdict()
-        page.text(said.answer)
-        page.lines([*said.limits, *said.next])
+        page.lines(paragraphs(estimates.verdict()))
         page.figure(
             "replay", estimates.plot().figure,
             "The value of every target by every estimator with 95% intervals over sessions; grey: "

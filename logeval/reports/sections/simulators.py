@@ -6,19 +6,16 @@ from typing import Any
 
 from logeval.log.log import Log
 from logeval.reports.figures.models import (
-    plot_attraction,
-    plot_examination,
+    plot_fitted,
     plot_log,
-    plot_termination,
-    plot_verdicts,
 )
-from logeval.reports.page import Content, Page
+from logeval.reports.page import WIDEST, Cell, Content, Page
 
 FIT = ("model", "method", "queries", "serps", "log_likelihood", "perplexity", "converged")
-FIGURES = {  # by field: what draws it, and how to read it
-    "v": (plot_termination, "probability that a click at a position ends the search"),
-    "e": (plot_examination, "probability that a position is looked at"),
-    "w": (plot_attraction, "attraction of the items, most attractive first"),
+FIGURES = {  # by field: its name, and how to read it
+    "v": ("termination", "probability that a click at a position ends the search"),
+    "e": ("examination", "probability that a position is looked at"),
+    "w": ("attraction", "attraction of the items, most attractive first"),
 }
 TOP = 10  # queries of the log
 
@@ -30,13 +27,21 @@ def the_models(page: Page, content: Content) -> None:
         return
     with page.section("The click models", folded=content.decision is not None):
         if errors:
-            page.figure(
-                "checks", plot_verdicts(errors).figure,
-                "Clicks simulated on the logged lists beside those of the log: the error of each "
-                "check over all queries, coloured where it is more than chance.",
+            checks = list(dict.fromkeys(check for mine in errors.values() for check in mine))
+            columns = {"check": [Cell(check) for check in checks]}
+            for name, mine in list(errors.items())[: WIDEST - 1]:
+                columns[name] = [_error(*mine.get(check, (None, False))) for check in checks]
+            page.grid(
+                "checks", columns,
+                "Clicks simulated on the logged lists beside those of the log: how far off each "
+                "check is over all queries, marked where that is more than chance.",
             )  # fmt: skip
         for i, models in enumerate(content.models.values()):
             _models(page, models, "" if len(content.models) == 1 else f"-{i + 1}")
+
+
+def _error(error: float | None, faulted: bool) -> Cell:
+    return Cell("") if error is None else Cell(f"{error:.3f}", error, marked=faulted)
 
 
 def _models(page: Page, models: Any, suffix: str) -> None:
@@ -50,11 +55,12 @@ def _models(page: Page, models: Any, suffix: str) -> None:
     page.lines(list(dict.fromkeys(n for f in models.fitted.values() for n in f.report["notes"])))
     with page.folded("Their parameters"):
         for name, fitted in models.fitted.items():
-            for field, (plot, caption) in FIGURES.items():
+            for field, (what, caption) in FIGURES.items():
                 shape = fitted.estimates[field].value.ndim if field in fitted.estimates else 0
                 if shape and not (field == "e" and shape != 2):
+                    ax = plot_fitted(fitted, what, names=models.names)
                     page.figure(
-                        f"{field}-{name}{suffix}", plot(fitted, names=models.names).figure,
+                        f"{field}-{name}{suffix}", ax.figure,
                         f"{name}: {caption}, with 95% intervals.",
                     )  # fmt: skip
 
@@ -86,7 +92,7 @@ def what_was_run(page: Page, content: Content) -> None:
     with page.section("What was run", folded=True):
         page.lines(content.notes)
         for runs in content.runs:
-            rows = runs.table()
+            rows = runs.to_pandas()
             page.facts(
                 {
                     **({"folder": str(runs.folder)} if runs.folder else {}),

@@ -28,7 +28,6 @@ from logeval.evaluation.evaluate import evaluate
 from logeval.log.ingest import ingest
 from logeval.log.log import load
 from logeval.log.queries import Query
-from logeval.reports.trust import trust
 from logeval.synthetic.generate import generate
 from logeval.synthetic.world import make_world
 from tests.serps import Serp, write_serps
@@ -136,7 +135,7 @@ def test_evaluate_walks_through_the_periods(fitted, logs):
         folder, policies=["Oracle", "Random"], drift=True, horizon=30, runs=1, positions=3,
         checkpoints=[10, 20, 30], quiet=True,
     )  # fmt: skip
-    rows = runs.table()
+    rows = runs.to_pandas()
     assert rows[rows.policy == "Oracle"].regret.max() == 0.0
     query = rows["query"].iloc[0]
     mine = rows[(rows["query"] == query) & (rows.policy == "Oracle")].sort_values("t")
@@ -146,19 +145,21 @@ def test_evaluate_walks_through_the_periods(fitted, logs):
         lists = model.best_rows(3, model.rewards[0])
         best.append(model.users.expected_reward(lists[None], model.rewards[0])[0])
     assert mine.optimal_reward.tolist() == pytest.approx(np.cumsum(10 * np.array(best)).tolist())
-    (said,) = [note for note in runs.notes if "3 periods of equal length" in note]
+    said = {fact.code: fact for fact in runs.facts}
+    assert said["periods"].value == 3
     model, first = fitted["changing"]["PBM"], fitted["changing"].periods[0]["PBM"]
     moved = [
         any(p["PBM", q].w.tolist() != first.of(q).w.tolist() for p in fitted["changing"].periods)
         for q in model.queries
     ]
-    assert f"users change (PBM: {sum(moved)} of 4 queries)" in said
-    assert "mixes the lists of the whole log" in said
+    change = said["users-change"]
+    assert (change.about, change.value, change.threshold) == ("PBM", sum(moved), 4)
+    assert "ranker-of-all-periods" in said
     assert runs.simulators["PBM"]["periods"] == 3
-    (exact,) = [line for line in trust(runs) if "taken as exact" in line]
-    assert "models by period have no draws" in exact
+    exact = runs.verdict().fact("taken-as-exact")
+    assert exact.more["names"] == ["PBM"]
     constant = evaluate(folder, policies="Random", horizon=5, runs=1, quiet=True)
-    assert any("compare policies that forget with evaluate --drift" in n for n in constant.notes)
+    assert any(fact.code == "log-changes" for fact in constant.facts)
 
 
 def test_which_items_a_period_showed(fitted, logs):
@@ -180,18 +181,21 @@ def test_which_items_a_period_showed(fitted, logs):
 def test_constant_users_are_not_remarked_upon(logs, fitted):
     given = {"policies": "Random", "horizon": 5, "runs": 1, "quiet": True}
     runs = evaluate(logs / "constant-models", **given)
-    assert not any("change" in note for note in runs.notes)
-    (exact,) = [line for line in trust(runs) if "taken as exact" in line]
-    assert exact.endswith("; --draws 8 includes what the log leaves open")
+    assert not any("change" in fact.code for fact in runs.facts)
+    exact = runs.verdict().fact("taken-as-exact")
+    assert exact.more["names"] == ["PBM"]
 
 
 def test_without_a_change_drift_says_that_nothing_is_different(logs, fitted):
     given = {"policies": "Random", "horizon": 50, "runs": 2, "quiet": True}
     with_drift = evaluate(logs / "constant-models", drift=True, **given)
     without = evaluate(logs / "constant-models", **given)
-    assert with_drift.table().regret.tolist() == pytest.approx(without.table().regret.tolist())
-    assert any("shows no change of users" in note for note in with_drift.notes)
-    assert not any("users change" in note for note in with_drift.notes)
+    assert with_drift.to_pandas().regret.tolist() == pytest.approx(
+        without.to_pandas().regret.tolist()
+    )
+    codes = [fact.code for fact in with_drift.facts]
+    assert "periods-alike" in codes
+    assert "users-change" not in codes
 
 
 @pytest.mark.parametrize(
@@ -296,7 +300,6 @@ def test_users_who_change_are_a_fault_of_every_model(logs):
         fitted = fit_models(logs / name, ["pbm"], draws=8, periods="3", out=folder, quiet=True)
         checks = fitted["PBM"].report["checks"]
         assert ("drift" in checks["faulted"]) == (name == "changing")
-        assert len(checks["faults"]) == len(checks["faulted"])
         found = check_models(folder, logs / name, simulations=80, quiet=True)
         assert ("drift" in found.verdicts["PBM"].faulted) == (name == "changing")
         for drift in (False, True):  # those who change as the log's do are not at fault

@@ -163,7 +163,7 @@ def test_inspection_shows_the_classes_of_all_members(fitted):
 
 
 def test_an_environment_of_several_kinds_of_users_earns_and_clicks_as_the_model_says():
-    model, R, n = mixed(2, 6, 3), 400, 100
+    model, R, n = mixed(2, 6, 3, (*KINDS, "Choice")), 400, 100
     problems = ranking_problems([FittedQuery("Mixture", "1", model, 3)], "clicks")
     environment = RankingEnvironment(problems, [(0, r) for r in range(R)], 0)
     A = environment.best

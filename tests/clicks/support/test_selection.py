@@ -64,8 +64,7 @@ def test_a_log_and_its_folded_clicks_agree(log):
 
 def test_describe_fit_check_and_replay_say_it(log):
     found = logeval.support(log)
-    assert SAID in found.sentences[0]
-    assert SAID in found.verdict().answer
+    assert (found.facts[0].code, found.facts[0].level) == ("clicked-only", "stop")
     models = logeval.fit_models(log, "pbm", quiet=True, draws=4, verdict=False)
     (note,) = [n for n in models["PBM"].report["notes"] if "every SERP has a click" in n]
     assert "parameters of searches with a click" in note
@@ -75,13 +74,13 @@ def test_describe_fit_check_and_replay_say_it(log):
     estimates = logeval.replay_estimate(log, "random", rounds=0, positions=2, **asked)
     assert any(SAID in note for note in estimates.notes)
     validation = logeval.replay_validate(log, positions=[2], clips=[10.0], **asked)
-    assert any(SAID in line for line in validation.verdict().limits)
+    assert any(SAID in line for line in validation.verdict().notes)
 
 
 def test_support_from_python(log):
     found = logeval.support(str(log.path), top=1)
     assert list(found.table["query"]) == ["1"]
-    assert found.to_dict()["words"] == found.sentences
+    assert found.to_dict()["facts"] == found.verdict().records()
     html = found._repr_html_()
     assert "What the clicks can decide" in html
-    assert "selected by clicks" in html
+    assert "no search without a click" in html

@@ -7,7 +7,7 @@ from benchmarks.harvesting import log_of
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.clicks.fitting import fit_one
-from logeval.clicks.support.support import BELIEF, expected_widths, filled, size_words, support_of
+from logeval.clicks.support.support import BELIEF, expected_widths, filled, support_of, width
 from tests.clicks.examples import table_of
 
 
@@ -19,12 +19,12 @@ def test_widths_by_hand():
     w = (np.array([40.0, 10.0]) + BELIEF * mean) / (x + BELIEF)
     e, spread = np.array([1.0, 0.5]), w * (1 - w)
 
-    def width(more):
+    def wide(more):
         return 2 * 1.959964 * np.sqrt((e**2 * spread / (more * x + BELIEF)).sum())
 
     assert row.value == pytest.approx(e @ w)
-    assert row.width_value == pytest.approx(width(1.0))
-    assert width(row.serps_to_halve / 100) == pytest.approx(width(1.0) / 2, rel=0.01)
+    assert row.width_value == pytest.approx(wide(1.0))
+    assert wide(row.serps_to_halve / 100) == pytest.approx(wide(1.0) / 2, rel=0.01)
 
 
 def test_ranks_without_a_value_have_that_above():
@@ -39,15 +39,14 @@ def test_expected_widths_are_near_those_of_a_fit():
     found = support_of(data).table
     for row, query in zip(found.itertuples(), data.queries, strict=True):
         values = [one.of(query).optimum().value for one in fitted.some_draws(60)]
-        width = np.ptp(np.quantile(values, [0.025, 0.975]))
-        assert 0.5 < row.width_value / width < 2.0
+        spread = np.ptp(np.quantile(values, [0.025, 0.975]))
+        assert 0.5 < row.width_value / spread < 2.0
 
 
-def test_words_say_what_would_halve_them():
+def test_the_median_query_says_how_sure_a_log_is():
     data = log_of(3000, False, np.random.default_rng(4))
     table = support_of(data).table
-    (text,) = size_words(table)
-    assert "wide for the best list's" in text
-    assert "would halve the first" in text
+    fact = width(table)
     middle = table.iloc[(table["width_value"] / table["value"]).argsort().iloc[len(table) // 2]]
-    assert f"{middle['serps_to_halve']:,.0f} SERPs of it, in place of {middle['serps']:,}" in text
+    assert (fact.about, fact.low) == (middle["query"], middle["width_value"])
+    assert fact.threshold == middle["serps_to_halve"]

@@ -6,11 +6,10 @@ import pytest
 from logeval import evaluate, fit_models
 from logeval.clicks.collection import models_of_json, read_models
 from logeval.clicks.support.graph import CARRIES
-from logeval.clicks.support.identified import sentence
 from logeval.clicks.support.support import support
 from logeval.errors import LogevalError
 from logeval.log.log import load
-from logeval.reports.trust import faults, trust
+from logeval.reports.answers.models import of_fits
 from logeval.storage import tables
 from tests.serps import Serp, write_serps
 
@@ -47,10 +46,11 @@ def test_describe_says_which_queries_carry_which_models(log):
     assert table.loc["2", "share_dcm"] == 1.0
     assert table.loc["2", "top_list"] == 1.0
     assert table.loc["2", "cut_clicks"] == 0
-    text = " | ".join(found.sentences)
-    assert text.startswith("1 of 2 queries can carry a PBM, 1 a UBM, 1 a DBN and 2 a DCM: ")
-    assert "1 of them shows one list in at least 95% of the SERPs" in text
-    assert "use a DCM, which one list is enough for: --queries 1" in text
+    facts = {fact.code: fact for fact in found.facts}
+    assert facts["carries"].more == {"models": {"DCM": 2, "DBN": 1, "PBM": 1, "UBM": 1}}
+    assert facts["one-list"].value == 1.0
+    assert facts["lists-apart"].more == {"queries": ["2"]}
+    assert facts["width"].low > 0.0
 
 
 def test_parameters_that_rest_on_the_prior_are_marked_and_read_back(models):
@@ -71,12 +71,10 @@ def test_parameters_that_rest_on_the_prior_are_marked_and_read_back(models):
             assert (again[name].prior[field] == marks).all()
 
 
-def test_the_sentence_of_a_fit_says_what_to_do(models):
-    text = sentence("PBM", models["PBM"].report["identified"])
-    assert "PBM: 1 of 2 queries can carry it" in text
-    assert "use the DCM, which needs less, or leave them out: evaluate --identified" in text
-    assert "(they are 2)" in text
-    assert "all 2 queries can carry it" in sentence("DCM", models["DCM"].report["identified"])
+def test_a_fit_says_how_many_queries_can_carry_it(models):
+    said = {f.about: f for f in of_fits(models).facts if f.code == "model-carried"}
+    assert (said["PBM"].value, said["PBM"].threshold, said["PBM"].level) == (1.0, 2.0, "caution")
+    assert (said["DCM"].value, said["DCM"].level) == (2.0, "fine")
 
 
 def test_tables_of_older_versions_are_read(models, tmp_path):
@@ -99,14 +97,13 @@ def test_tables_of_older_versions_are_read(models, tmp_path):
 def test_evaluate_leaves_them_out_on_request_and_the_verdict_counts_them(models):
     asked = {"policies": ["Random"], "horizon": 10, "runs": 1, "quiet": True}
     runs = evaluate(models, **asked)
-    assert set(runs.table()["query"]) == {"1", "2"}
-    (said,) = [text for text in trust(runs) if "(the prior)" in text]
-    assert "for PBM in 1 of 2 queries:" in said
-    assert "--identified leaves them out" in said
+    assert set(runs.to_pandas()["query"]) == {"1", "2"}
+    prior = runs.verdict().fact("rests-on-prior")
+    assert (prior.about, prior.value, prior.threshold) == ("PBM", 1.0, 2.0)
     runs = evaluate(models, **asked, identified=True)
-    assert set(runs.table()["query"]) == {"1"}
-    assert "1 of 2 queries were left out: they rest on the prior" in runs.notes
-    assert not [text for text in trust(runs) if "(the prior)" in text]
+    assert set(runs.to_pandas()["query"]) == {"1"}
+    assert "queries-left-out" in [fact.code for fact in runs.facts]
+    assert runs.verdict().fact("rests-on-prior") is None
     with pytest.raises(LogevalError, match="no query can carry"):
         evaluate(models, **asked, identified=True, queries=[2])
 
@@ -118,14 +115,13 @@ def test_lists_that_are_apart_and_too_few_serps_have_different_words(tmp_path):
         A = rng.permutation(6)[:K]
         serps.append(Serp(1, A.tolist(), (rng.random(K) < 0.3 * E).astype(int).tolist(), 100 + n))
     found = support(load(write_serps(tmp_path, serps)))
-    rows, text = found.table.set_index("query"), " | ".join(found.sentences)
+    rows, facts = found.table.set_index("query"), {fact.code: fact for fact in found.facts}
     assert rows.loc["2", "mix"] == 0.0
     assert np.isnan(rows.loc["2", "serps_pbm"])  # none would do
     assert rows.loc["1", "mix"] > 0.5
     assert rows.loc["1", "serps_pbm"] > 60
-    assert "For a PBM the lists of 2 (1) hardly mix" in text
-    assert "For a PBM 1 (1) have lists that mix, but too few SERPs" in text
-    assert "serps_pbm" in text
+    assert facts["lists-apart"].more == {"queries": ["2"]}
+    assert facts["too-few-searches"].more == {"queries": ["1"]}
 
 
 def test_what_is_needed_is_said_of_each_query(tmp_path):
@@ -139,25 +135,12 @@ def test_what_is_needed_is_said_of_each_query(tmp_path):
         for n in range(60 if query == 1 else 240)
     ]
     found = support(load(write_serps(tmp_path, serps)))
-    rows, text = found.table.set_index("query"), " | ".join(found.sentences)
+    rows = found.table.set_index("query")
     assert (rows["share_pbm"] < CARRIES).all()
     assert (rows["serps_pbm"] > rows["serps"]).all()
     assert rows["serps_pbm"].max() > 1.5 * rows["serps_pbm"].min()
-    (said,) = [line for line in found.sentences if "too few SERPs" in line]
-    assert not any(f"{n:,.0f}" in said for n in (*rows["serps_pbm"], rows["serps_pbm"].median()))
-    assert "serps_pbm" in text
-
-
-def test_a_dcm_is_recommended_only_to_queries_that_can_carry_it(tmp_path):
-    serps = [Serp(1, [1, 2, 3, 4], [1, 0, 0, 0], n) for n in range(3)]
-    found = support(load(write_serps(tmp_path / "few", serps)))
-    assert (found.table["share_dcm"] < CARRIES).all()
-    assert not [line for line in found.sentences if "use a DCM" in line]
-    models = fit_models(tmp_path / "few", ["pbm"], draws=0, verdict=False, quiet=True)
-    assert "use the DCM" not in sentence("PBM", models["PBM"].report["identified"])
-    one_list = [Serp(2, [1, 2, 3, 4], [n % 2, 0, 0, n % 3 // 2], 9 + n) for n in range(200)]
-    found = support(load(write_serps(tmp_path / "both", serps + one_list)))
-    assert any("use a DCM, which one list is enough for: --queries 2" in x for x in found.sentences)
+    (said,) = [fact for fact in found.facts if fact.code == "too-few-searches"]
+    assert said.value == 2.0
 
 
 @pytest.mark.parametrize("positions", [1, 3])
@@ -166,8 +149,7 @@ def test_clicks_alone_are_refused(positions, tmp_path):
     items = list(range(positions))
     log = load(write_serps(tmp_path, [Serp(1, items, [1] * positions, n) for n in range(100)]))
     found = support(log)
-    assert len(found.sentences) == 1
-    assert "every result was clicked" in found.sentences[0]
+    assert [(fact.code, fact.level) for fact in found.facts] == [("clicks-alone", "stop")]
     with pytest.raises(LogevalError, match="every result was clicked"):
         fit_models(log, ["dcm"], quiet=True)
 
@@ -178,23 +160,5 @@ def test_checks_that_judge_nothing_are_no_checks(tmp_path):
     models = fit_models(load(write_serps(tmp_path, serps)), ["dcm"], draws=4, quiet=True)
     assert models["DCM"].report["checks"]["judged"] == 0
     runs = evaluate(models, policies=["Random"], horizon=10, runs=1, quiet=True)
-    said = trust(runs)
-    assert not [line for line in said if "fault none" in line]
-    assert [line for line in said if "too few clicks to check anything" in line]
-    assert faults(runs.simulators["DCM"]) is None
-
-
-@pytest.mark.parametrize(
-    ("apart", "said"),
-    [
-        (0, "the others have too few SERPs to tell"),
-        (3, "of the others 3 show lists that hardly mix, so what attracts and what is examined "
-            "cannot be separated."),
-        (2, "of the others 2 show lists that hardly mix, so what attracts and what is examined "
-            "cannot be separated, 1 have too few SERPs."),
-    ],
-)  # fmt: skip
-def test_the_sentence_of_a_fit_says_why(apart, said):
-    known = {"queries": 4, "carried": 1, "not_carried": ["1", "2", "3"], "apart": apart,
-             "prior_parameters": 1, "parameters": 2, "examined_by": "position"}  # fmt: skip
-    assert said in sentence("PBM", known)
+    assert runs.verdict().fact("unchecked").more == {"names": ["DCM"]}
+    assert runs.verdict().fact("checks-pass") is None

@@ -5,7 +5,8 @@ import pytest
 
 from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
-from logeval.evaluation.loop import Disturbed, Feedback
+from logeval.evaluation.feedback import Disturbed, Feedback
+from logeval.reports.words import sentence
 from logeval.tracks.ranking import RankingEnvironment
 from logeval.tracks.registry import synthetic_problem
 
@@ -78,7 +79,7 @@ def test_lost_clicks_never_arrive():
 
 def regrets(policies, horizon=3000, **given):
     rows = evaluate(problem=[PROBLEM], policies=policies, horizon=horizon, runs=6, quiet=True,
-                    **given).table()  # fmt: skip
+                    **given).to_pandas()  # fmt: skip
     return rows[rows.t == horizon].set_index(["policy", "run"])
 
 
@@ -133,8 +134,10 @@ def test_what_a_policy_offers_is_still_there():
     assert Disturbed(Offers(None), users, Feedback(delay=1), 0).late == 3
 
 
-def test_in_words():
-    words = str(Feedback.parse("500@worst", "100@0.2"))
-    assert "the first 500 steps" in words
-    assert "100 steps late" in words
-    assert "0.2 of the steps never arrive" in words
+def test_what_was_asked_for_is_said():
+    feedback = Feedback.parse("500@worst", "100@0.2")
+    assert str(feedback) == "corrupt=500@worst delay=100@0.2"
+    found = {fact.code: fact.value for fact in feedback.facts()}
+    assert found == {"forged-first-worst": 500, "clicks-late": 100, "clicks-lost": 0.2}
+    assert all(map(sentence, feedback.facts()))
+    assert Feedback.parse("0.05", None).facts()[0].code == "forged-share-worst"

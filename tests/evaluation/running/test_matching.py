@@ -1,9 +1,18 @@
+"""Which policies run on which problems, and what is said of these."""
+
+import json
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from logeval.errors import LogevalError
 from logeval.evaluation.evaluate import evaluate
+from logeval.evaluation.matching import unproven
 from logeval.evaluation.results import Runs
+from logeval.facts import Fact
+from logeval.tracks.registry import synthetic_problem
 from tests.stand_in import models
 
 NEEDLE = "rank1:K=6,L=4,p=0.25,gap=0.5"
@@ -29,8 +38,8 @@ def test_the_reward_of_a_pair_is_its_click_probability():
     runs = evaluate(given, policies=["Oracle"], track="rank1", **SHORT)
     users = given[0][2].users
     best = users.w.max() * users.e[:, 0].max()
-    assert runs.table()["optimal_reward"].max() == pytest.approx(300 * best)
-    clicks = runs.table().query("t == 300")["clicks"].to_numpy()
+    assert runs.to_pandas()["optimal_reward"].max() == pytest.approx(300 * best)
+    clicks = runs.to_pandas().query("t == 300")["clicks"].to_numpy()
     assert np.abs(clicks - 300 * best).max() < 5 * np.sqrt(300 * 0.25)
 
 
@@ -41,7 +50,7 @@ def test_needles_are_named_in_two_ways(tmp_path):
         workers=2, **SHORT,
     )  # fmt: skip
     assert one.rows.equals(two.rows)
-    assert set(one.table()["simulator"]) == {"rank1(K=6,L=4,p=0.25,gap=0.5)"}
+    assert set(one.to_pandas()["simulator"]) == {"rank1(K=6,L=4,p=0.25,gap=0.5)"}
 
 
 @pytest.mark.parametrize(
@@ -59,10 +68,11 @@ def test_wrong_tracks_are_named(arguments, message):
         evaluate(**arguments, **SHORT)
 
 
-def test_a_note_about_shortened_lists_stays_with_the_runs(tmp_path):
+def test_a_fact_about_shortened_lists_stays_with_the_runs(tmp_path):
     mixed = [*models("DCM", (5,), K=3), *models("CM", (5,), K=2)]
     done = evaluate(mixed, policies=["Random"], out=tmp_path / "out", **SHORT)
-    assert len(done.notes) == 1
+    (fact,) = done.facts
+    assert (fact.code, fact.more["positions"]) == ("lists-shortened", 2)
     assert "all lists have 2 positions" in done.notes[0]
     assert Runs.load(tmp_path / "out").notes == done.notes
 
@@ -72,3 +82,14 @@ def test_curves_are_computed_once(monkeypatch):
     first = runs.curves("DCM")
     monkeypatch.setattr("logeval.evaluation.statistics.intervals.interval", None)
     assert runs.curves("DCM") is first
+
+
+@pytest.mark.parametrize(
+    ("gaps", "code"), [((0.2, 0.4), "best-unproven-by"), ((0.2, math.nan), "best-unproven")]
+)
+def test_best_lists_that_are_not_proven_are_counted(gaps, code):
+    proven = synthetic_problem("PBM(w=0.5/0.4/0.3,e=1/0.6)")
+    (fact,) = unproven([proven, *(replace(proven, gap=gap) for gap in gaps)])
+    assert (fact.code, fact.value, fact.more) == (code, 2, {"problems": 3})
+    assert fact.high == (pytest.approx(0.3) if code.endswith("by") else None)
+    assert Fact.of(json.loads(json.dumps(fact.record()))) == fact

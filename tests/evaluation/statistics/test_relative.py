@@ -42,7 +42,7 @@ def test_the_top_pair_of_a_list_is_at_the_most_examined_position():
 
 
 def test_pair_regret_of_a_random_list_is_its_mean_over_items(runs):
-    rows = runs.table().query("track == 'ranking' and policy == 'Random' and t == 8000")
+    rows = runs.to_pandas().query("track == 'ranking' and policy == 'Random' and t == 8000")
     for _, query, model in PBM:
         w, e = model.users.w, model.users.e[:, 0].max()
         mean = rows[rows["query"] == query]["pair_regret"].mean() / 8000
@@ -52,7 +52,7 @@ def test_pair_regret_of_a_random_list_is_its_mean_over_items(runs):
 
 
 def test_pairs_of_the_rank1_track_are_judged_by_their_own_regret(runs):
-    rows = runs.table().query("track == 'rank1'")
+    rows = runs.to_pandas().query("track == 'rank1'")
     assert (rows["pair_regret"] == rows["regret"]).all()
     assert (rows["pair_optimal_reward"] == rows["optimal_reward"]).all()
 
@@ -67,7 +67,7 @@ def test_relative_says_which_reward_is_counted(runs):
     summary = runs.summary().set_index(["track", "policy"])["relative_regret"]
     assert found["dcmKL-UCB", "list"] == pytest.approx(summary["ranking", "dcmKL-UCB"])
     assert found["UCB1", "pair"] == pytest.approx(summary["rank1", "UCB1"])
-    table = runs.table().query("policy == 'dcmKL-UCB' and t == 8000")
+    table = runs.to_pandas().query("policy == 'dcmKL-UCB' and t == 8000")
     share = table["pair_regret"].sum() / table["pair_optimal_reward"].sum()
     assert found["dcmKL-UCB", "top pair"] == pytest.approx(share)
     table = runs.relative()
@@ -77,8 +77,8 @@ def test_relative_says_which_reward_is_counted(runs):
 
 def test_models_without_pairs_have_null_pair_columns():
     runs = evaluate(models("DCM", (5,), K=3), policies=["Random"], horizon=20, runs=2, quiet=True)
-    assert runs.table()["pair_regret"].isna().all()
-    assert runs.table()["rows_left"].isna().all()
+    assert runs.to_pandas()["pair_regret"].isna().all()
+    assert runs.to_pandas()["rows_left"].isna().all()
     assert set(runs.relative()["reward"]) == {"list"}
     assert runs.hardness().empty
 
@@ -102,7 +102,7 @@ def test_hardness_grows_with_the_folder(tmp_path):
 
 
 def test_rows_and_columns_left_never_grow(runs):
-    table = runs.table()
+    table = runs.to_pandas()
     eliminating = table["policy"].isin(["Rank1ElimKL", "UCB1Elim"])
     assert table["rows_left"].notna().equals(eliminating)
     for _, part in table[eliminating].groupby(["policy", "query", "run"]):
@@ -116,15 +116,14 @@ def test_rows_and_columns_left_never_grow(runs):
 
 
 def test_figures(runs, tmp_path):
-    for name in ("relative", "remaining"):
-        figure = regret.figure_of(runs, name, log_x=True)
-        assert "<svg" in save_figure(figure, tmp_path / "figure.svg").read_text()
+    figure = regret.figure_of(runs, "relative", log_x=True)
+    assert "<svg" in save_figure(figure, tmp_path / "figure.svg").read_text()
     ax = regret.plot_relative(runs, "PBM")
     labels = ax.get_legend_handles_labels()[1]
     assert {"dcmKL-UCB: list", "dcmKL-UCB: top pair", "Rank1ElimKL: pair"} <= set(labels)
     only = evaluate(PBM, policies=["UCB1"], horizon=20, runs=1, quiet=True)
-    with pytest.raises(LogevalError, match="no policy eliminates"):
-        regret.figure_of(only, "remaining")
+    with pytest.raises(LogevalError, match="estimates a theta"):
+        regret.figure_of(only, "cosine")
 
 
 class First:
@@ -147,14 +146,14 @@ class First:
 
 def test_a_policy_of_a_user_may_say_what_it_has_left():
     runs = evaluate(PBM, policies=[First], horizon=20, runs=2, quiet=True)
-    (curve,) = runs.remaining("PBM").values()
-    assert set(curve["rows_left"]) == {4}
-    assert set(curve["columns_left"]) == {2}
+    rows = runs.to_pandas()
+    assert set(rows["rows_left"]) == {4}
+    assert set(rows["columns_left"]) == {2}
 
 
 def test_random_pairs_are_uniform():
     runs = evaluate(PBM, policies=["Random"], track="rank1", horizon=5000, runs=4, quiet=True)
-    rows = runs.table().query("t == 5000")
+    rows = runs.to_pandas().query("t == 5000")
     for _, query, model in PBM:
         w, e = model.users.w, model.users.e[:, 0]
         mean = rows[rows["query"] == query]["reward"].mean() / 5000

@@ -1,25 +1,19 @@
 """How the order of the policies depends on the simulator."""
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from scipy import stats
 
-from logeval.errors import LogevalError
 from logeval.evaluation.results import Runs
-from logeval.evaluation.statistics.robustness import sensitivity, tau
-from logeval.reports.figures.regret import plot_sensitivity
 from logeval.storage.schemas import RUNS
 
 
-def runs_of(regret, queries=4, noise=0.0):
-    """Runs with the given mean regret of (simulator, policy)."""
-    rng = np.random.default_rng(0)
+def runs_of(regret, queries=4):
+    """Runs with the given mean regret of (simulator, policy), the more the higher the query."""
     rows = [
         {
             "simulator": simulator, "track": "ranking", "policy": policy, "query": str(q),
-            "draw": 0, "run": run, "t": 10, "regret": mean + noise * rng.normal(), "reward": 1.0,
+            "draw": 0, "run": run, "t": 10, "regret": mean + q, "reward": 1.0,
             "optimal_reward": 2.0, "clicks": 1, "optimal_steps": 0,
         }
         for (simulator, policy), mean in regret.items()
@@ -31,41 +25,17 @@ def runs_of(regret, queries=4, noise=0.0):
     return Runs(pa.table(columns).cast(RUNS))
 
 
-def test_tau_counts_pairs():
-    """4 policies, 6 pairs, of which one is in another order: (5 - 1) / 6."""
-    assert tau(np.array([1, 2, 3, 4]), np.array([1, 2, 4, 3])) == pytest.approx(4 / 6)
-    x, y = np.random.default_rng(1).integers(5, size=(2, 40, 7))  # with ties
-    expected = [stats.kendalltau(*both).statistic for both in zip(x, y, strict=True)]
-    assert tau(x, y) == pytest.approx(expected)
+def test_policies_are_compared_on_what_all_simulators_have():
+    regret = {("DCM", "a"): 1, ("DCM", "b"): 2, ("DCM", "c"): 5, ("DCM", "Random"): 9}
+    regret |= {("PBM", "a"): 2, ("PBM", "b"): 1, ("PBM", "c"): 3, ("PBM", "only here"): 5}
+    table = runs_of(regret).by_simulator()["ranking"]
+    assert table.index.tolist() == ["a", "b", "c"]  # without the ends, and what one lacks
+    assert table["DCM"].tolist() == pytest.approx([2.5, 3.5, 6.5])  # query 1.5 on average
+    assert table["PBM"].tolist() == pytest.approx([3.5, 2.5, 4.5])
 
 
-def test_orders_are_compared_between_simulators():
-    regret = {("DCM", "a"): 1, ("DCM", "b"): 2, ("DCM", "c"): 3, ("DCM", "Random"): 9}
-    regret |= {("PBM", "a"): 1, ("PBM", "b"): 3, ("PBM", "c"): 2, ("PBM", "only here"): 5}
-    found = sensitivity(runs_of(regret))
-    assert list(found.regret.index) == ["a", "b", "c"]  # without the ends, and what one lacks
-    row = found.tau.iloc[0]
-    assert (row["a"], row["b"]) == ("DCM", "PBM")
-    assert row["tau"] == row["low"] == row["high"] == pytest.approx(1 / 3)
-    doubtful = found.pairs.iloc[0]
-    assert {doubtful["better"], doubtful["worse"]} == {"b", "c"}
-    assert doubtful["simulators"] == 1
-
-
-def test_the_interval_grows_with_the_noise():
-    regret = {(s, p): m for s in ("DCM", "PBM") for p, m in [("a", 1), ("b", 2), ("c", 3)]}
-    row = sensitivity(runs_of(regret, noise=5.0)).tau.iloc[0]
-    assert row["low"] < row["high"]
-
-
-def test_one_simulator_is_refused():
-    with pytest.raises(LogevalError, match="fit several click models"):
-        sensitivity(runs_of({("DCM", "a"): 1, ("DCM", "b"): 2}))
-
-
-def test_the_figure_has_a_line_per_policy():
-    regret = {(s, p): m for s in ("DCM", "PBM", "UBM") for p, m in [("a", 1), ("b", 2)]}
-    ax = plot_sensitivity(sensitivity(runs_of(regret)))
-    assert len(ax.lines) == 2
-    assert [t.get_text() for t in ax.get_xticklabels()] == ["DCM", "PBM", "UBM"]
-    assert "tau 1.00" in ax.get_title()
+@pytest.mark.parametrize(
+    "regret", [{("DCM", "a"): 1, ("DCM", "b"): 2}, {("A", "a"): 1, ("B", "a"): 1}]
+)
+def test_one_simulator_or_one_policy_has_nothing_to_compare(regret):
+    assert runs_of(regret).by_simulator() == {}

@@ -123,9 +123,8 @@ def test_swaps_and_what_a_pbm_can_be_fitted_to_are_those_of_the_pages(logs):
     ]
     assert share[0] == pytest.approx(share[1])
     assert set(share[1]) == set(RESULTS["search_term"])  # by their names
-    said = " ".join(found.sentences)
-    assert "of 6 queries can carry a PBM" in said
-    assert "Cascades and the UBM cannot" in said
+    (carries, *_) = found.facts
+    assert (carries.threshold, set(carries.more["models"])) == (6.0, {"PBM"})
 
 
 def test_examination_is_checked_beside_that_from_swaps_and_nothing_else(logs, tmp_path):
@@ -142,11 +141,11 @@ def test_examination_is_checked_beside_that_from_swaps_and_nothing_else(logs, tm
     np.testing.assert_allclose(mine["examination"], truth)
     assert "PBM" in table
     assert "DCTR" not in table
-    text = " ".join(found.verdict().text().split())
+    fact = found.verdict().fact("swaps-agree")
     held = ((mine["low"] <= mine["PBM"]) & (mine["PBM"] <= mine["high"]))[mine["rank"] > 1]
     known = mine["low"].notna()[mine["rank"] > 1]
-    assert f"{held.sum()} of {known.sum()} ranks (PBM)" in text
-    assert "nothing else can be checked" in text
+    assert (fact.about, fact.value, fact.threshold) == ("PBM", held.sum(), known.sum())
+    assert "nothing else can be checked" in found.verdict().text().replace("\n", " ")
     with pytest.raises(LogevalError, match="DCTR has none by position; fit a PBM"):
         logeval.check_models(logeval.fit_models(counts, ["dctr"], **asked), counts, quiet=True)
 

@@ -75,7 +75,7 @@ def test_a_needle_has_rows_and_columns():
 def test_lists_of_different_lengths_are_shortened_and_it_is_said():
     mixed = fitted_queries([*models("DCM", (5, 6), K=3), *models("PBM", (5,), K=2)])
     assert {fitted.K for fitted in mixed} == {2}
-    assert shortened(mixed) == (
-        "all lists have 2 positions, as the shortest do: 2 of 3 models have more, up to 3"
-    )
-    assert shortened(fitted_queries(models("DCM", (5, 6), K=3), positions=2)) is None
+    (fact,) = shortened(mixed)
+    assert (fact.value, fact.threshold) == (2, 3)
+    assert fact.more == {"longest": 3, "positions": 2}
+    assert shortened(fitted_queries(models("DCM", (5, 6), K=3), positions=2)) == []

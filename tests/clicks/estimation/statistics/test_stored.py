@@ -53,8 +53,7 @@ def test_a_block_has_whole_queries(both):
 
 @pytest.mark.parametrize("scope", ["pooled", "partial"])
 @pytest.mark.parametrize("name", MODELS)
-def test_fits_are_those_of_memory(both, name, scope, monkeypatch):
-    monkeypatch.setattr("logeval.clicks.estimation.browsing.CHUNK", 7)
+def test_fits_are_those_of_memory(both, name, scope):
     memory, disk = (MODELS[name].fit(x, Options(MODELS[name].methods[0], scope)) for x in both)
     assert memory.iterations == disk.iterations
     for field, expected in memory.estimates.items():

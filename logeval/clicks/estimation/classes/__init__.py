@@ -1,1 +1,0 @@
-"""Classes of users: EM around a click model of one class, and the joint posterior."""
