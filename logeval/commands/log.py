@@ -130,8 +130,9 @@ def describe(
     else:
         absent = [name for name, n in found.totals.items() if n is None]
         unknown = [Fact("not-in-the-log", more={"names": absent})] if absent else []
-        carried = supported.facts if found.ordered else []
-        answer = Answer([_holds(found), *carried[:1]], [*found.facts, *carried[1:], *unknown])
+        learned = supported.facts if found.ordered else []
+        notes = [*found.facts, *learned[1:], *unknown]
+        answer = Answer([_holds(found), *learned[:1]], notes)
         title = f"{log}: the {len(found.top_queries)} most frequent queries"
         print_answer(answer, title, QUERIES, _queries(found, supported), details)
         if details:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pandas as pd
 
+from logeval.facts import Fact
 from logeval.log.names import Names
 from logeval.log.queries import sql_condition
 from logeval.storage.results import Shown
@@ -131,10 +132,10 @@ class Description(Shown):
     @property
     def facts(self) -> list[Fact]:
         """What the log is not good for."""
-        found = [] if self.ordered else [Fact("order-means-nothing", level="caution")]
+        found = [] if self.ordered else [Fact("order-lost", level="caution")]
         if self.sparse:
-            queries, serps = (float(self.totals[name] or 0) for name in ("queries", "serps"))
-            found.append(Fact("sparse-log", level="caution", value=queries, threshold=serps))
+            of = {name: self.totals[name] for name in ("queries", "serps")}
+            found.append(Fact("sparse-log", level="caution", more=of))
         return found
 
     def to_dict(self) -> dict[str, Any]:

@@ -113,10 +113,11 @@ WORDS = {
     "nothing-shown": "there are no SERPs with clicks to learn from",
     "holds": "{serps:,} result pages of {queries:,} queries, with {value:.2f} clicks each",
     "holds-counts": "{impressions:,} impressions with {clicks:,} clicks, of {queries:,} queries",
-    "order-means-nothing": "clicks stand as often below as above in their lists, so the order of "
-    "these was lost or shuffled: nothing by rank can be learned",
-    "sparse-log": "the log is sparse: {value:,.0f} queries in {threshold:,.0f} pages, so that what "
-    "is learned of one rests on hardly any clicks",
+    "order-lost": "clicks stand as often below as above in their lists, so the order of these "
+    "means nothing: it was lost or shuffled when the log was written; examination, and everything "
+    "by rank, cannot be learned from it",
+    "sparse-log": "the log is sparse: {queries:,} queries in {serps:,} pages; what is learned of "
+    "one query rests on hardly any clicks",
     "not-in-the-log": "the log does not say: {names}",
     "carries": "of the {threshold:.0f} most frequent queries these can carry a model: {models}",
     "one-list": "{value:.0f} queries show one list in nearly all of their searches",
