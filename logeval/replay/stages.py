@@ -71,6 +71,8 @@ class Replaying(Stage[R]):
         from logeval.log.log import Log, load
         from logeval.storage import tables
 
+        if not isinstance(self.log, str | Path | Log):  # an error, which is raised elsewhere
+            return False
         there = isinstance(self.log, Log) or tables.there_is(self.log)
         return there and load(self.log).holds == "placements"
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import logeval
+from logeval.facts import Fact
 from tests.clicks.examples import three_queries
 
 
@@ -50,7 +51,7 @@ def test_other_results_show_a_table(folder):
 def test_names_of_others_are_text_and_not_markup(folder):
     found = logeval.replay_estimate(folder, "logged", rounds=0, quiet=True)
     renamed = found.table.assign(target="<script>x</script>")
-    shown = type(found)(renamed, ["<b>note</b>"])._repr_html_()
+    shown = type(found)(renamed, [Fact("clipped", "<b>note</b>", "caution", 0.1)])._repr_html_()
     assert "<script>" not in shown
     assert "<b>note" not in shown
     assert np.count_nonzero(found.table["value"].notna()) > 0

@@ -150,9 +150,10 @@ def test_the_estimate_is_the_mean_of_the_posterior_that_gives_its_interval(name)
         assert off.max() < 0.5, field  # chance, of 200 dependent draws
 
 
-def test_the_estimate_is_closer_to_the_truth_than_that_of_em():
-    """PBM, a good ranker, many rare items: the root mean squared error of examination."""
-    rng = np.random.default_rng(31)
+@pytest.mark.parametrize("seed", [31, 32])
+def test_the_estimate_is_closer_to_the_truth_than_that_of_em(seed):
+    """PBM, a good ranker, many rare items: the mean squared error of examination."""
+    rng = np.random.default_rng(seed)
     truths = [
         MODELS["PBM"](
             items=np.arange(40), K=6, w=np.append(rng.beta(3, 5, 12), rng.beta(1, 12, 28)),
@@ -166,7 +167,7 @@ def test_the_estimate_is_closer_to_the_truth_than_that_of_em():
         MODELS["PBM"].fit(data, Options("em", intervals=intervals)).estimates["e"].value
         for intervals in (True, False)
     )
-    assert np.mean((mean - true) ** 2) < 0.95 * np.mean((mode - true) ** 2)
+    assert np.mean((mean - true) ** 2) < np.mean((mode - true) ** 2) < 0.002
 
 
 def test_what_was_never_seen_is_drawn_from_the_prior_over_items():

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from logeval.clicks.estimation import classes as general
 from logeval.clicks.estimation.choice import ChoiceFit, parameters
-from logeval.clicks.estimation.classes import fit as general
 from logeval.clicks.estimation.estimates import Options
 from logeval.clicks.estimation.patterns import patterns_of
 from logeval.clicks.fitting import fit_one
