@@ -53,7 +53,7 @@ WORK = 4e7  # searches simulated at most, over policies and draws
 FEWEST = 8  # draws, however much traffic there is
 THIN = 300  # searches of a query, with fewer of which little can be learned there
 RISK = 0.1  # of being worse than today, with which a test is worth while
-HARM = -0.02  # the lower end of the gain of what is worth a test
+HARM = -0.02  # the lower end of the gain of what is worth a test, or half of the gain
 LITTLE = 0.01  # a gain that is not worth a change
 SURE = 0.9  # that a policy loses
 EVEN = (np.arange(200) + 0.5) / 200  # even quantiles
@@ -286,7 +286,7 @@ def rule(choices: Sequence[Choice], best: Gain) -> tuple[Verdict, Fact, str | No
     """TEST, KEEP or WAIT, with the reason, and the policy that was chosen."""
     if best.high < LITTLE:
         return "KEEP", Fact("little-to-gain", value=max(best.mean, 0.0), threshold=LITTLE), None
-    safe = [one for one in choices if one.worse < RISK and one.gain_low > HARM]
+    safe = [o for o in choices if o.worse < RISK and o.gain_low > min(HARM, -o.gain / 2.0)]
     if safe:
         one = safe[0]
         fact = Fact("gain", one.policy, value=one.gain, low=one.gain_low, high=one.gain_high,

@@ -64,14 +64,17 @@ def table(found: Decision) -> tuple[list[str], list[tuple[str, list[str]]]]:
     best = _percent(found.best / found.today - 1.0) if found.today else ""
     rows = [(" ", ["best lists", _total(found.best, error), best, "", "", ""])]
     names = short_names(found)
-    shown = found.choices if len(found.choices) <= MOST_ROWS else found.choices[: MOST_ROWS - 1]
+    shown, rest = found.choices, []
+    if len(shown) > MOST_ROWS:  # the choice among them
+        first = sorted(shown, key=lambda one: one.policy != found.policy)[: MOST_ROWS - 1]
+        shown, rest = ([o for o in shown if (o in first) is there] for there in (True, False))
     for one in shown:
         cells = [names[one.policy], _total(one.reward, error), _gain(one), _chance(one.worse)]
         cells += [_pays_back(one, found), _worst(one)]
         rows.append((">" if one.tied else " ", cells))
-    if more := found.choices[len(shown) :]:
-        least = _total(more[-1].reward, error)
-        rows.append((" ", [f"{len(more)} more", f"from {least}", "", "", "", ""]))
+    if rest:
+        least = _total(rest[-1].reward, error)
+        rows.append((" ", [f"{len(rest)} more", f"from {least}", "", "", "", ""]))
     rows.append((" ", ["today's ranker", _total(found.today, error), "", "", "", ""]))
     return ["", UNITS[found.reward], "vs today", "worse", "pays back", "worst query"], rows
 

@@ -95,6 +95,14 @@ def test_tests_are_rounded_up_to_two_digits() -> None:
     assert rows == [["A/B test", "clicks", "+0.05", "never enough", ""]]
 
 
+def test_the_choice_is_in_the_table_whatever_its_place() -> None:
+    names = ["A", "B", "C", "D", "dcmKL-UCB", "E"]
+    text = answer(choices=tuple(replace(ROW, policy=name) for name in names)).text()
+    assert [name for name in names if f"> {name} " in text] == ["A", "B", "dcmKL-UCB"]
+    assert "3 more" in text
+    assert len([line for line in text.splitlines() if line]) <= 12
+
+
 def test_digits_follow_the_error() -> None:
     assert "+4.1% (1.2 to 7.5)" in answer().text()
     assert "+4.1% clicks (1.2 to 7.5)" in answer().text()

@@ -31,16 +31,24 @@ def odds(p: Floats) -> Floats:
 
 
 @njit_inline
-def goes_on(w, stay, places, response, j, r):
-    """P(one more click) and W_r, after j clicks of which the last was at r (from 1; 0: none)."""
+def offers(w, stay, places, response, r):
+    """W_r, and the odds of one more click but for ``more``, the last being at r (0: none)."""
     W = 0.0
     for k in range(r, w.shape[0]):
         W += w[k] * places[k, PLACE + r]
     if W <= 0.0:
-        return 0.0, 1.0
-    x = places[j, MORE] * places[r, DEPTH] * W**response
+        return 1.0, 0.0
+    x = places[r, DEPTH] * W**response
     if r > 0:
         x *= stay[r - 1]
+    return W, x
+
+
+@njit_inline
+def goes_on(w, stay, places, response, j, r):
+    """P(one more click) and W_r, after j clicks of which the last was at r (from 1; 0: none)."""
+    W, x = offers(w, stay, places, response, r)
+    x *= places[j, MORE]
     return x / (1.0 + x), W
 
 
@@ -72,11 +80,13 @@ def click_probs_one(w, stay, places, response, p, reach):
         p[k] = 0.0
     reach[0, 0] = 1.0
     for r in range(K):
+        W, x = offers(w, stay, places, response, r)
         for j in range(r + 1):
             if reach[r, j] > 0.0:
-                go, W = goes_on(w, stay, places, response, j, r)
+                here = x * places[j, MORE]
+                here *= reach[r, j] / ((1.0 + here) * W)
                 for k in range(r, K):
-                    clicked = reach[r, j] * go * w[k] * places[k, PLACE + r] / W
+                    clicked = here * w[k] * places[k, PLACE + r]
                     reach[k + 1, j + 1] += clicked
                     p[k] += clicked
 

@@ -113,6 +113,7 @@ def classes_of(users: Users) -> tuple[Floats, tuple[OfOneKind, ...]]:
 
 MAX_NODES = 30_000  # of branch and bound: a tenth of a second; ten times as many prove little more
 KICKS = 30  # of the search, in turn without success
+FEW_KICKS = 4  # of users who choose, who are the same in most orders
 SLACK = 1e-12  # differences below this are rounding
 
 
@@ -152,7 +153,8 @@ def best_of_classes(users: Mixture, K: int, reward: str, own: list[Optimum]) -> 
         value = float(users.expected_reward(A[None], reward)[0])
     if upper <= value + SLACK:
         return Bounded(A, 0.0)
-    A, value = searched(users, K, reward, [A], left)
+    choose = any(isinstance(one, Choice) for one in users.classes)
+    A, value = searched(users, K, reward, [A], left, FEW_KICKS if choose else KICKS)
     return Bounded(A, max(upper - value, 0.0))
 
 
