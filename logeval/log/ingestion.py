@@ -26,7 +26,6 @@ from logeval.log.reading import cluster
 from logeval.log.reading.parts import write_parts
 from logeval.log.reading.source import Source
 from logeval.log.tables.frame import Frame, is_frame
-from logeval.log.tables.staging import notes_on_names
 from logeval.running.progress import Progress
 from logeval.storage import files, schemas, tables
 
@@ -74,8 +73,8 @@ def write_log(asked: Ingest, temporary: bool = False) -> None:
             manifest["holds"] = run.holds
         if run.said:
             manifest["columns"] = run.said
-        if notes := notes_on_names(staging):
-            manifest["notes"] = notes
+        if run.notes:
+            manifest["notes"] = run.notes
         tables.write_manifest(staging, manifest)
 
 
@@ -97,6 +96,7 @@ class _Run:
     stamps: list[tables.Manifest] = field(default_factory=list)
     formats: list[str] = field(default_factory=list)
     said: list[str] = field(default_factory=list)  # what columns were taken for
+    notes: list[str] = field(default_factory=list)
 
     @property
     def holds(self) -> str:
@@ -173,6 +173,7 @@ class _Run:
             asked.applications or (),
             apart=asked.clicks is not None,
             say=self._say_of_columns,
+            note=self.notes.append,
             advance=self.progress.advance,
             size=self.progress.total or 0.0,
         )

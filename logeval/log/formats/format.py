@@ -45,6 +45,7 @@ class Reading:
     applications: Sequence[str] = ()  # whose records are read; none: of all
     apart: bool = False  # whether the last source has clicks, and the others do not
     say: Callable[[str], None] = lambda text: None
+    note: Callable[[str], None] = lambda text: None  # what is to be known of the log
     advance: Callable[[float], None] = lambda n: None
     size: float = 0.0  # of all sources, as progress counts it
 

@@ -59,7 +59,8 @@ def read_counts(reading: Reading, tables: list[TableFile]) -> Iterator[Job | Rea
         )
         if shown is not None and shown > MOST:
             raise LogevalError(f"over {MOST:,} impressions in all; is their column the right one?")
-        numbers = staging.number(text_kinds(tables, layout))
+        there = staging.roles()
+        numbers = staging.number(text_kinds(tables, layout), there)
         shift, every, rows = _kept(staging)
         region = f"{numbers['region']}" if "region" in numbers else "NULL::BIGINT"
         found = staging.stream(
@@ -120,8 +121,8 @@ def read_placements(reading: Reading, tables: list[TableFile]) -> Iterator[Job |
     with staged(reading) as staging:
         select = partial(_select_placements, layout)
         yield from staging.read(tables, layout.wanted, select, check=layout.check)
-        numbers = staging.number(text_kinds(tables, layout))
-        there = {row[0] for row in staging.sql("DESCRIBE rows")}
+        there = staging.roles()
+        numbers = staging.number(text_kinds(tables, layout), there)
         shift, every, rows = _kept(staging)
         day = time = "NULL"
         if "time" in there:

@@ -21,10 +21,11 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from logeval.errors import LogevalError, printable
 from logeval.log.formats.format import Job, Read, Reading
-from logeval.log.tables.files import TableFile
+from logeval.log.tables.files import TableFile, one_array
 from logeval.log.tables.roles import ROLES, Kind, Layout, Map, recognise
 from logeval.log.tables.staging import (
     READING,
@@ -62,6 +63,11 @@ OF_SEARCH = ("query", "user", "region", "session", "serp", "time", "day", "test"
 SAME = ("query", "user", "region")  # in all rows of a search
 OF_RESULT = ("domain", "propensity")
 IDS = ("query", "user", "region", "item", "domain")
+OF_COUNTS = {  # of the cells of a page
+    "joined": "sum(times)::BIGINT",
+    "gap": "(max(position) - min(position) + 1 <> count(*))::INTEGER",
+    "twice": "(count(DISTINCT item) < count(*))::INTEGER",
+}
 
 
 @dataclass(frozen=True)
@@ -313,9 +319,9 @@ def made_pages(
 ) -> Iterator[Job | Read]:
     """The pages of the rows that were staged; ``whole`` pages know their number."""
     reading = staging.reading
-    there = frozenset(row[0] for row in staging.sql("DESCRIBE rows"))
+    there = staging.roles()
     facts = _facts(staging, layout, there)
-    numbers = staging.number(text)
+    numbers = staging.number(text, there)
     missing = "clicks IS NULL AND position IS NOT NULL"
     ((rows, empty),) = staging.sql(f"SELECT count(*), count(*) FILTER ({missing}) FROM rows")
     yield Read(Counter(clicks_empty=empty))
@@ -398,17 +404,17 @@ def pages_of(chunk: pa.Table, facts: Facts, before: int) -> tuple[pa.Table, Read
         else:
             own.execute(f"CREATE TEMP TABLE placed AS {_placed(facts)}")
             own.execute(f"CREATE TEMP TABLE cells AS {_cells(facts)}")
-        counts = _counts(own, facts)
         table = own.sql(_serps(facts, before)).to_arrow_table()
-    if counts["most"] > MOST_CLICKS:
+        counts = _counts(own, facts)
+        counts.update(_counts_of_pages(table))
+    if (pc.max(pc.list_flatten(table["clicks"])).as_py() or 0) > MOST_CLICKS:
         raise LogevalError(
             f"over {MOST_CLICKS:,} clicks are on one result of a search; is their column the right "
             "one?"
         )
-    counts.pop("most")
     pages = len(page_cuts(chunk["page"].to_numpy())) + 1
     counts.update(queries=len(table), pages_empty=pages - len(table))
-    return table.cast(SERPS), Read(counts)
+    return table.select(SERPS.names).cast(SERPS), Read(counts)
 
 
 def _is_plain(chunk: pa.Table, facts: Facts) -> bool:
@@ -489,6 +495,7 @@ def _cells(facts: Facts) -> str:
 
 
 def _counts(db: duckdb.DuckDBPyConnection, facts: Facts) -> Counter[str]:
+    """What became of the rows of a chunk."""
     ((contrary, dropped, doubled, beyond, apart, repeated),) = db.execute(
         f"""SELECT count(*) FILTER (contrary),
             coalesce(sum(clicks) FILTER (contrary
@@ -499,21 +506,9 @@ def _counts(db: duckdb.DuckDBPyConnection, facts: Facts) -> Counter[str]:
             count(*) FILTER (is_result AND item = holder AND nth > 1 AND place <= {facts.limit})
         FROM placed"""
     ).fetchall()
-    ((results, matched, clicks, most, joined),) = db.execute(
-        "SELECT count(*), count(*) FILTER (clicks > 0), coalesce(sum(clicks), 0), "
-        "coalesce(max(clicks), 0), coalesce(sum(times), 0) FROM cells"
-    ).fetchall()
-    ((gaps, later, twice),) = db.execute(
-        f"""SELECT count(*) FILTER (last - first + 1 <> n), count(*) FILTER (first > {facts.base}),
-            count(*) FILTER (items < n) FROM (SELECT min(position) AS first, max(position) AS last,
-            count(*) AS n, count(DISTINCT item) AS items FROM cells GROUP BY page)"""
-    ).fetchall()
     counts = {
-        "results": results, "rows_repeated": repeated, "rows_doubled": doubled,
-        "rows_cut": beyond, "rows_contrary": contrary, "clicks_apart": joined,
-        "clicks_orphan": apart - joined, "clicks_dropped": dropped, "pages_with_gaps": gaps,
-        "pages_later": later, "pages_with_item_twice": twice, "clicks_matched": matched,
-        "clicks_repeat": clicks - matched, "most": most,
+        "rows_repeated": repeated, "rows_doubled": doubled, "rows_cut": beyond,
+        "rows_contrary": contrary, "clicks_orphan": apart, "clicks_dropped": dropped,
     }  # fmt: skip
     if "random" in facts.there:
         unclear = (
@@ -529,8 +524,22 @@ def _counts(db: duckdb.DuckDBPyConnection, facts: Facts) -> Counter[str]:
     return Counter({name: int(value) for name, value in counts.items()})
 
 
+def _counts_of_pages(pages: pa.Table) -> Counter[str]:
+    """What the lists of pages hold; clicks that found their result are no orphans."""
+    clicks = one_array(pc.list_flatten(pages["clicks"])).to_numpy()
+    matched = int((clicks > 0).sum())
+    joined, gaps, twice = (int(pc.sum(pages[name]).as_py() or 0) for name in OF_COUNTS)
+    found = Counter(
+        results=len(clicks), clicks_matched=matched, clicks_repeat=int(clicks.sum()) - matched,
+        clicks_apart=joined, pages_with_gaps=gaps, pages_with_item_twice=twice,
+        pages_later=len(pages) - pages["first"].null_count,
+    )  # fmt: skip
+    found["clicks_orphan"] -= joined
+    return found
+
+
 def _serps(facts: Facts, before: int) -> str:
-    """The lists of pages, in the order of the log."""
+    """The lists of pages, in the order of the log, with what is to be counted of each."""
     there = facts.there
     firsts = [
         f"any_value({name}) FILTER (n = page) AS {name}" for name in OF_SEARCH if name in there
@@ -577,9 +586,10 @@ def _serps(facts: Facts, before: int) -> str:
         "first": f"nullif(least_position - {facts.base} + 1, 1)",
     }  # fmt: skip
     chosen = ", ".join(f'{value} AS "{name}"' for name, value in values.items())
+    counted = ", ".join(f"{value} AS {name}" for name, value in OF_COUNTS.items())
     return f"""
         WITH f AS (SELECT *, row_number() OVER (ORDER BY page) - 1 + {before} AS number
             FROM (SELECT page, {", ".join(firsts)} FROM placed GROUP BY page)),
-        lists AS (SELECT page, min(position) AS least_position, {", ".join(of_result)}
+        lists AS (SELECT page, min(position) AS least_position, {", ".join(of_result)}, {counted}
             FROM cells GROUP BY page)
-        SELECT {chosen} FROM lists JOIN f USING (page) ORDER BY page"""
+        SELECT {chosen}, {", ".join(OF_COUNTS)} FROM lists JOIN f USING (page) ORDER BY page"""

@@ -123,34 +123,31 @@ class Staging:
         found: list[tuple[Any, ...]] = self.db.execute(query).fetchall()
         return found
 
-    def has(self, role: str) -> bool:
-        """Whether rows have such a column."""
-        return role in {row[0] for row in self.sql("DESCRIBE rows")}
+    def roles(self) -> frozenset[str]:
+        """The columns of rows."""
+        return frozenset(row[0] for row in self.sql("DESCRIBE rows"))
 
-    def number(self, text: Iterable[str], table: str = "rows") -> dict[str, str]:
+    def number(self, text: Iterable[str], there: Iterable[str]) -> dict[str, str]:
         """Give numbers to the ids of all kinds; for each the SQL of its number in a join.
 
         ``text`` are the kinds that are text whatever they look like.
         """
-        there = {row[0] for row in self.sql(f"DESCRIBE {table}")}
         numbers = {}
         for kind in [kind for kind in KINDS if kind in there]:
-            self.db.execute(
-                f"CREATE TABLE found AS SELECT {kind} AS name, min(n) AS n FROM {table} "
-                f"WHERE {kind} IS NOT NULL GROUP BY {kind}"
-            )
-            odd = "SELECT 1 FROM found WHERE exact(name) IS NULL LIMIT 1"
-            if kind in text or self.sql(odd):
-                self.text.add(kind)
-                self.db.execute(
-                    f"CREATE TABLE names_{kind} AS SELECT name, row_number() OVER (ORDER BY n) - 1 "
-                    "AS id FROM found"
-                )
-                self._write_names(kind)
-                numbers[kind] = f"names_{kind}.id"
-            else:
+            odd = f"SELECT 1 FROM rows WHERE {kind} IS NOT NULL AND exact({kind}) IS NULL LIMIT 1"
+            if kind not in text and not self.sql(odd):
                 numbers[kind] = f"{kind}::BIGINT"
-            self.db.execute("DROP TABLE found")
+                continue
+            self.db.execute(
+                f"CREATE TABLE names_{kind} AS SELECT name, row_number() OVER (ORDER BY n) - 1 "
+                f"AS id FROM (SELECT {kind} AS name, min(n) AS n FROM rows "
+                f"WHERE {kind} IS NOT NULL GROUP BY {kind})"
+            )
+            self.text.add(kind)
+            self._write_names(kind)
+            numbers[kind] = f"names_{kind}.id"
+            if note := note_on_names(self.db, kind):
+                self.reading.note(note)
         return numbers
 
     def joins(self, rows: str = "r") -> str:
@@ -264,23 +261,17 @@ def page_cuts(pages: np.ndarray) -> np.ndarray:
     return cuts
 
 
-def notes_on_names(folder: Path) -> list[str]:
-    """What is to be said of the names of a log: those that differ by nearly nothing."""
-    notes = []
-    for kind in KINDS:
-        if not (file := file_of(folder, kind)).exists():
-            continue
-        with database.connect({"memory_limit": MEMORY_LIMIT, "temp_directory": str(folder)}) as db:
-            ((groups, two),) = db.execute(
-                f"""SELECT count(*), arg_min(two, first) FROM (
-                    SELECT min(id) AS first, arg_min(name, id, 2) AS two
-                    FROM read_parquet([{literal(str(file))}])
-                    GROUP BY lower(nfc_normalize(trim(name, ' '))) HAVING count(*) > 1)"""
-            ).fetchall()
-        if groups:
-            like = " and ".join(repr(shortened(name)) for name in sorted(two))
-            notes.append(
-                f"{groups:,} names of {kind} ids differ only by case, blanks or Unicode form, "
-                f"as {like}; they are kept apart"
-            )
-    return notes
+def note_on_names(db: duckdb.DuckDBPyConnection, kind: str) -> str | None:
+    """What is to be said of the names of a kind: that some differ by nearly nothing."""
+    ((groups, two),) = db.execute(
+        f"""SELECT count(*), arg_min(two, first) FROM (
+            SELECT min(id) AS first, arg_min(name, id, 2) AS two FROM names_{kind}
+            GROUP BY lower(nfc_normalize(trim(name, ' '))) HAVING count(*) > 1)"""
+    ).fetchall()
+    if not groups:
+        return None
+    like = " and ".join(repr(shortened(name)) for name in sorted(two))
+    return (
+        f"{groups:,} names of {kind} ids differ only by case, blanks or Unicode form, "
+        f"as {like}; they are kept apart"
+    )

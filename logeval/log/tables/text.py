@@ -42,9 +42,9 @@ from logeval.errors import LogevalError, visible
 from logeval.log.reading.source import BYTE_ORDER_MARK, HEAD, Source
 from logeval.log.rejects import EXCERPT, Reject
 from logeval.log.tables.files import SAMPLE, Batch, TableFile, one_array
+from logeval.log.tables.values import scratch
 from logeval.running.arrays import Bools
 from logeval.running.kernels import njit_views
-from logeval.storage import database
 
 BLOCK = 4 << 20
 MAX_RECORD = 16 << 20
@@ -312,7 +312,7 @@ def json_columns(
         picks.append(f"coalesce({picked}) AS c{i}")
         n += several
     chosen = ", ".join(["ok", *picks])
-    with database.connect({"threads": 1}) as db:
+    with scratch() as db:
         db.register("lines", pa.table({"line": pa.array(lines, pa.string())}))
         found = db.sql(
             f"""SELECT {chosen} FROM (SELECT coalesce(ok, false) AS ok,
