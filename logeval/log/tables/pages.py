@@ -20,6 +20,7 @@ from functools import partial
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -41,7 +42,7 @@ from logeval.log.tables.staging import (
 from logeval.log.tables.values import BAD, BLANKS, DAY, MOST_CLICKS, scratch
 from logeval.storage.schemas import SERPS
 
-CHUNK_ROWS = 1 << 18  # pages of ten results: 25,000
+CHUNK_ROWS = 1 << 17  # pages of ten results: 12,500
 MOST_ROWS = 1 << 20  # of one search
 PLACES = 1 << 20  # rows of a page are numbered from its own number on
 # what becomes of a row
@@ -63,11 +64,6 @@ OF_SEARCH = ("query", "user", "region", "session", "serp", "time", "day", "test"
 SAME = ("query", "user", "region")  # in all rows of a search
 OF_RESULT = ("domain", "propensity")
 IDS = ("query", "user", "region", "item", "domain")
-OF_COUNTS = {  # of the cells of a page
-    "joined": "sum(times)::BIGINT",
-    "gap": "(max(position) - min(position) + 1 <> count(*))::INTEGER",
-    "twice": "(count(DISTINCT item) < count(*))::INTEGER",
-}
 
 
 @dataclass(frozen=True)
@@ -404,17 +400,21 @@ def pages_of(chunk: pa.Table, facts: Facts, before: int) -> tuple[pa.Table, Read
         else:
             own.execute(f"CREATE TEMP TABLE placed AS {_placed(facts)}")
             own.execute(f"CREATE TEMP TABLE cells AS {_cells(facts)}")
-        table = own.sql(_serps(facts, before)).to_arrow_table()
         counts = _counts(own, facts)
-        counts.update(_counts_of_pages(table))
-    if (pc.max(pc.list_flatten(table["clicks"])).as_py() or 0) > MOST_CLICKS:
+        cells = own.sql(_shown(facts)).to_arrow_table()
+        searches = own.sql(_searches(facts, before)).to_arrow_table()
+    if (pc.max(cells["clicks"]).as_py() or 0) > MOST_CLICKS:
         raise LogevalError(
             f"over {MOST_CLICKS:,} clicks are on one result of a search; is their column the right "
             "one?"
         )
     pages = len(page_cuts(chunk["page"].to_numpy())) + 1
-    counts.update(queries=len(table), pages_empty=pages - len(table))
-    return table.select(SERPS.names).cast(SERPS), Read(counts)
+    counts.update(
+        _counts_of_cells(cells, facts.base),
+        queries=len(searches),
+        pages_empty=pages - len(searches),
+    )
+    return _with_lists(searches, cells, facts), Read(counts)
 
 
 def _is_plain(chunk: pa.Table, facts: Facts) -> bool:
@@ -524,22 +524,69 @@ def _counts(db: duckdb.DuckDBPyConnection, facts: Facts) -> Counter[str]:
     return Counter({name: int(value) for name, value in counts.items()})
 
 
-def _counts_of_pages(pages: pa.Table) -> Counter[str]:
-    """What the lists of pages hold; clicks that found their result are no orphans."""
-    clicks = one_array(pc.list_flatten(pages["clicks"])).to_numpy()
-    matched = int((clicks > 0).sum())
-    joined, gaps, twice = (int(pc.sum(pages[name]).as_py() or 0) for name in OF_COUNTS)
+def _counts_of_cells(cells: pa.Table, base: int) -> Counter[str]:
+    """What pages hold, of their results in order; clicks that found theirs are no orphans."""
+    page, position, item = (cells[name].to_numpy() for name in ("page", "position", "items"))
+    clicks = cells["clicks"].to_numpy()
+    matched, joined = int((clicks > 0).sum()), int(cells["times"].to_numpy().sum())
+    starts, ends = _ends(page)
+    by_item = np.lexsort((item, page))
+    again = (np.diff(page[by_item]) == 0) & (np.diff(item[by_item]) == 0)
     found = Counter(
         results=len(clicks), clicks_matched=matched, clicks_repeat=int(clicks.sum()) - matched,
-        clicks_apart=joined, pages_with_gaps=gaps, pages_with_item_twice=twice,
-        pages_later=len(pages) - pages["first"].null_count,
+        clicks_apart=joined,
+        pages_with_gaps=int((position[ends - 1] - position[starts] + 1 != ends - starts).sum()),
+        pages_later=int((position[starts] > base).sum()),
+        pages_with_item_twice=len(np.unique(page[by_item][1:][again])),
     )  # fmt: skip
     found["clicks_orphan"] -= joined
     return found
 
 
-def _serps(facts: Facts, before: int) -> str:
-    """The lists of pages, in the order of the log, with what is to be counted of each."""
+def _ends(page: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where the results of each page begin, and where they end."""
+    starts = np.flatnonzero(np.diff(page, prepend=-1))
+    return starts, np.append(starts, len(page))[1:]
+
+
+def _with_lists(searches: pa.Table, cells: pa.Table, facts: Facts) -> pa.Table:
+    """Searches with the lists of their results; one of which something is missing has none."""
+    starts, ends = _ends(cells["page"].to_numpy())
+    columns = {name: searches[name] for name in searches.schema.names}
+    first = cells["position"].to_numpy()[starts] - facts.base + 1
+    columns["first"] = pa.array(first, mask=first == 1)
+    for name in ("items", "domains", "clicks", "click_times", "propensities", "rewards"):
+        values, size = one_array(cells[name]), ends - starts
+        missing = np.add.reduceat(values.is_null().to_numpy(False).astype(np.int64), starts)
+        most = {"click_times": size, "rewards": size - 1}.get(name, 0)
+        none = missing > most
+        if none.any():
+            values = values.filter(pa.array(np.repeat(~none, size)))
+        offsets = np.append(0, np.cumsum(np.where(none, 0, size)))
+        offsets = pa.array(offsets, pa.int32(), mask=np.append(none, False))
+        columns[name] = pa.ListArray.from_arrays(offsets, values)
+    return pa.table(columns).select(SERPS.names).cast(SERPS)
+
+
+def _shown(facts: Facts) -> str:
+    """The results of pages in their order."""
+    times = f"CASE WHEN clicks > 0 THEN click_time - {facts.midnight} END"
+    more = [
+        f"{name if name in facts.there else none} AS {column}"
+        for name, column, none in (
+            ("domain", "domains", "NULL::BIGINT"),
+            ("propensity", "propensities", "NULL::DOUBLE"),
+            ("reward", "rewards", "NULL::DOUBLE"),
+        )
+    ]
+    return (
+        f"SELECT page, position, item AS items, clicks, times, {times} AS click_times, "
+        f"{', '.join(more)} FROM cells ORDER BY page, place"
+    )
+
+
+def _searches(facts: Facts, before: int) -> str:
+    """What is known of the searches that have results, in the order of the log."""
     there = facts.there
     firsts = [
         f"any_value({name}) FILTER (n = page) AS {name}" for name in OF_SEARCH if name in there
@@ -550,19 +597,6 @@ def _serps(facts: Facts, before: int) -> str:
             f"coalesce(max(random) {flags} = 1 AND min(random) {flags} = 1, false) AS random"
         )
 
-    def lists(name: str) -> str:
-        return f"list({name} ORDER BY place) AS {name}"
-
-    def if_all(name: str) -> str:
-        return f"CASE WHEN count({name}) = count(*) THEN list({name} ORDER BY place) END AS {name}"
-
-    times = f"CASE WHEN clicks > 0 THEN click_time - {facts.midnight} END"
-    of_result = [lists("item"), lists("clicks"), f"list({times} ORDER BY place) AS click_times"]
-    of_result += [if_all(name) for name in ("domain", "propensity") if name in there]
-    if "reward" in there:
-        of_result.append(
-            "CASE WHEN count(reward) > 0 THEN list(reward ORDER BY place) END AS reward"
-        )
     session = "number" if "session" not in there else f"coalesce(session, number | {1 << 62})"
     shift = 0 if facts.first_day is None else 1 - facts.first_day
     values: dict[str, Any] = {
@@ -576,20 +610,10 @@ def _serps(facts: Facts, before: int) -> str:
         "query_id": "query",
         "region_id": "region" if "region" in there else "NULL",
         "test": "coalesce(test, 0) > 0" if "test" in there else "false",
-        "items": "item",
-        "domains": "domain" if "domain" in there else "NULL",
-        "clicks": "clicks",
-        "click_times": "click_times",
-        "propensities": "propensity" if "propensity" in there else "NULL",
         "random": "random" if "random" in there else "NULL",
-        "rewards": "reward" if "reward" in there else "NULL",
-        "first": f"nullif(least_position - {facts.base} + 1, 1)",
     }  # fmt: skip
     chosen = ", ".join(f'{value} AS "{name}"' for name, value in values.items())
-    counted = ", ".join(f"{value} AS {name}" for name, value in OF_COUNTS.items())
     return f"""
-        WITH f AS (SELECT *, row_number() OVER (ORDER BY page) - 1 + {before} AS number
-            FROM (SELECT page, {", ".join(firsts)} FROM placed GROUP BY page)),
-        lists AS (SELECT page, min(position) AS least_position, {", ".join(of_result)}, {counted}
-            FROM cells GROUP BY page)
-        SELECT {chosen}, {", ".join(OF_COUNTS)} FROM lists JOIN f USING (page) ORDER BY page"""
+        SELECT {chosen} FROM (SELECT *, row_number() OVER (ORDER BY page) - 1 + {before} AS number
+            FROM (SELECT page, {", ".join(firsts)} FROM placed GROUP BY page))
+        SEMI JOIN cells USING (page) ORDER BY page"""

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -263,14 +262,18 @@ def page_cuts(pages: np.ndarray) -> np.ndarray:
 
 def note_on_names(db: duckdb.DuckDBPyConnection, kind: str) -> str | None:
     """What is to be said of the names of a kind: that some differ by nearly nothing."""
-    ((groups, two),) = db.execute(
-        f"""SELECT count(*), arg_min(two, first) FROM (
-            SELECT min(id) AS first, arg_min(name, id, 2) AS two FROM names_{kind}
-            GROUP BY lower(nfc_normalize(trim(name, ' '))) HAVING count(*) > 1)"""
+    alike = "lower(nfc_normalize(trim(name, ' ')))"
+    ((groups, first),) = db.execute(
+        f"SELECT count(*), min(first) FROM (SELECT min(id) AS first FROM names_{kind} "
+        f"GROUP BY {alike} HAVING count(*) > 1)"
     ).fetchall()
     if not groups:
         return None
-    like = " and ".join(repr(shortened(name)) for name in sorted(two))
+    two = db.execute(
+        f"SELECT name FROM names_{kind} WHERE {alike} = (SELECT {alike} FROM names_{kind} "
+        f"WHERE id = {first}) ORDER BY id LIMIT 2"
+    ).fetchall()
+    like = " and ".join(repr(shortened(name)) for (name,) in sorted(two))
     return (
         f"{groups:,} names of {kind} ids differ only by case, blanks or Unicode form, "
         f"as {like}; they are kept apart"
