@@ -155,7 +155,7 @@ def test_the_readme_of_pypi_has_no_link_that_leads_nowhere(monkeypatch):
     there = hook.for_pypi(readme(), "https://host/me/logeval")
     assert not re.search(relative, there)
     assert "](https://host/me/logeval/raw/main/docs/images/demo-earnings.svg)" in there
-    assert "](https://host/me/logeval/blob/main/docs/evidence.md#do-simulators-know-which-list-earns-more)" in there
+    assert "](https://host/me/logeval/blob/main/docs/evidence.md#do-simulators-know" in there
 
 
 def readme():

@@ -131,7 +131,9 @@ def best_of_classes(users: Mixture, K: int, reward: str, own: list[Optimum]) -> 
     starts = [one.A for one in own]
     positions = _product_form(users, K, reward)
     if positions is None:
-        A, value = searched(users, K, reward, starts, np.arange(len(users.w)))
+        choose = any(isinstance(one, Choice) for one in users.classes)
+        kicks = FEW_KICKS if choose else KICKS
+        A, value = searched(users, K, reward, starts, np.arange(len(users.w)), kicks)
         if not all(one.proven for one in own):
             return Bounded(A, np.nan)
         return Bounded(A, max(float(users.share @ [one.value for one in own]) - value, 0.0))
@@ -153,8 +155,7 @@ def best_of_classes(users: Mixture, K: int, reward: str, own: list[Optimum]) -> 
         value = float(users.expected_reward(A[None], reward)[0])
     if upper <= value + SLACK:
         return Bounded(A, 0.0)
-    choose = any(isinstance(one, Choice) for one in users.classes)
-    A, value = searched(users, K, reward, [A], left, FEW_KICKS if choose else KICKS)
+    A, value = searched(users, K, reward, [A], left)
     return Bounded(A, max(upper - value, 0.0))
 
 
