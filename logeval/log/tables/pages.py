@@ -42,7 +42,7 @@ from logeval.log.tables.staging import (
 from logeval.log.tables.values import BAD, BLANKS, DAY, MOST_CLICKS, scratch
 from logeval.storage.schemas import SERPS
 
-CHUNK_ROWS = 1 << 17  # pages of ten results: 12,500
+CHUNK_ROWS = 1 << 16  # pages of ten results: 6,500
 MOST_ROWS = 1 << 20  # of one search
 PLACES = 1 << 20  # rows of a page are numbered from its own number on
 # what becomes of a row

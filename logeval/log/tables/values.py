@@ -26,25 +26,20 @@ MACROS = f"""
 CREATE MACRO exact(x) AS CASE WHEN TRY_CAST(x AS BIGINT)::VARCHAR = x AND x[1] <> '-'
     THEN TRY_CAST(x AS BIGINT) END;
 CREATE MACRO number(x) AS CASE WHEN coalesce(x, '') = '' THEN NULL
-    WHEN TRY_CAST(x AS DOUBLE) >= 0 AND TRY_CAST(x AS DOUBLE) < 9007199254740992
-        AND floor(TRY_CAST(x AS DOUBLE)) = TRY_CAST(x AS DOUBLE) AND NOT contains(x, '_')
-        THEN TRY_CAST(x AS DOUBLE)::BIGINT
-    WHEN exact(x) IS NOT NULL THEN exact(x)
-    WHEN lower(trim(x)) IN ('true', 'yes', 't', 'y') THEN 1
-    WHEN lower(trim(x)) IN ('false', 'no', 'f', 'n') THEN 0
-    WHEN lower(trim(x)) IN ('nan', 'null', 'none', 'na', 'n/a', '\\n') THEN NULL
-    ELSE {BAD} END;
+    WHEN TRY_CAST(x AS DOUBLE) BETWEEN 0 AND 9007199254740991 AND TRY_CAST(x AS DOUBLE) % 1 = 0
+        AND NOT contains(x, '_') THEN TRY_CAST(x AS DOUBLE)::BIGINT
+    ELSE coalesce(exact(x), CASE WHEN lower(trim(x)) IN ('true', 'yes', 't', 'y') THEN 1
+        WHEN lower(trim(x)) IN ('false', 'no', 'f', 'n') THEN 0
+        WHEN lower(trim(x)) NOT IN ('nan', 'null', 'none', 'na', 'n/a', '\\n') THEN {BAD} END) END;
 CREATE MACRO amount(x) AS CASE WHEN coalesce(x, '') = '' THEN NULL
     WHEN isfinite(TRY_CAST(x AS DOUBLE)) AND NOT contains(x, '_') THEN TRY_CAST(x AS DOUBLE)
     WHEN lower(trim(x)) IN ('nan', 'null', 'none', 'na', 'n/a', '\\n') THEN NULL
     ELSE 'inf'::DOUBLE END;
 CREATE MACRO calendar(x) AS CASE WHEN coalesce(x, '') = '' THEN NULL
     ELSE coalesce((epoch_us(TRY_CAST(x AS TIMESTAMPTZ)) // 1000000)::BIGINT, {BAD}) END;
-CREATE MACRO instant(x) AS CASE WHEN coalesce(number(x), 0) >= {EPOCH} THEN
-        CASE WHEN number(x) >= {10**16} THEN number(x) // 1000000000
-            WHEN number(x) >= {10**13} THEN number(x) // 1000000
-            WHEN number(x) >= {10**10} THEN number(x) // 1000 ELSE number(x) END
-    WHEN number(x) = {BAD} THEN calendar(x) ELSE number(x) END;
+CREATE MACRO instant(x) AS list_transform([number(x)], lambda n:  -- which is planned only once
+    CASE WHEN n = {BAD} THEN calendar(x) WHEN n >= {10**16} THEN n // 1000000000
+        WHEN n >= {10**13} THEN n // 1000000 WHEN n >= {10**10} THEN n // 1000 ELSE n END)[1];
 CREATE MACRO date_of(x) AS CASE WHEN calendar(x) = {BAD} THEN {BAD} ELSE calendar(x) // {DAY} END;
 CREATE MACRO whole_list(x, between) AS CASE WHEN coalesce(trim(x), '') = '' THEN NULL
     WHEN trim(x)[1] <> '[' THEN list_transform(regexp_split_to_array(trim(x), between),

@@ -55,7 +55,7 @@ def slow_pages(rows, positions):
     return pages, rejected
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(PAGE, min_size=1, max_size=12), st.booleans(), st.sampled_from(["frame", "ndjson"]))
 def test_pages_are_read_as_the_slow_reader_reads_them(rows, positions, kind):
     rows = [row if positions else {**row, "positions": None} for row in rows]

@@ -92,14 +92,14 @@ def test_rows_in_any_file_are_read_as_the_slow_reader_reads_them(rows, kind, blo
         check(ingested([content], workers=workers), rows)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(ROWS, ROWS, st.integers(1, 4))
 def test_a_search_may_be_in_several_files_and_lists_are_cut(rows, more, positions):
     log = ingested([as_csv(rows), as_csv(more)], positions=positions)
     check(log, rows + more, limit=positions)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(ROWS)
 def test_a_data_frame_is_read_as_its_csv(rows):
     frame = pd.DataFrame(rows)
@@ -257,11 +257,17 @@ def test_names_that_differ_by_case_blanks_or_unicode_form_are_kept_apart_and_sai
 @settings(max_examples=60, deadline=None)
 def test_any_text_is_a_name(texts):
     texts = [text for text in texts if text] or ["a"]
-    rows = [
-        {"search_id": str(i), "query": "q", "item": text, "position": "1", "clicked": "1"}
-        for i, text in enumerate(texts)
-    ]
-    for kind in ("csv", "ndjson"):
-        log = ingested([WRITERS[kind](rows)])
-        assert [page["items"][0] for page in named(log)] == texts
-        assert log.names.id_of("item", texts[-1]) == log.serps()["items"][-1].as_py()[0]
+    kinds = ("csv", "ndjson")
+    log = ingested(
+        WRITERS[kind](
+            [
+                {"search_id": f"{kind}{i}", "query": "q", "item": text, "position": "1"}
+                | {"clicked": "1"}
+                for i, text in enumerate(texts)
+            ]
+        )
+        for kind in kinds
+    )
+    ids = [items[0] for items in log.serps("items")["items"].to_pylist()]
+    assert log.names.names_of("item", ids) == texts * 2
+    assert log.names.id_of("item", texts[-1]) == ids[-1]

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import os
 import random
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,8 +16,10 @@ import logeval
 from logeval.errors import LogevalError
 from logeval.log import ingestion
 from logeval.log.ingest import Ingest
+from logeval.log.reading.source import Source
 from logeval.log.tables import text as text_files
 from logeval.log.tables.files import TableFile
+from logeval.log.tables.frame import open_table
 from logeval.storage.tables import SERPS
 from tests.log.helpers import batches
 
@@ -256,10 +259,20 @@ def test_a_table_in_blocks_is_the_whole_table(tmp_path, monkeypatch):
         path = tmp_path / "table.csv"
         path.write_bytes(text.encode())
         monkeypatch.setattr(text_files, "BLOCK", 1 << 20)
-        (whole,) = batches(path)
+        (whole,) = blocks(path)
         monkeypatch.setattr(text_files, "BLOCK", rng.choice([7, 50, 333]))
-        assert pa.concat_tables(batches(path)).equals(whole)
+        assert pa.concat_tables(blocks(path)).equals(whole)
         assert len(whole) == len(rows)
+
+
+def blocks(path):
+    """All columns of a table, block by block; every row of a block has its number."""
+    with closing(Source(path)) as source:
+        table = open_table(source)
+        found = [read() for read in table.batches(table.names)]
+    for batch in found:
+        assert batch.numbers.tolist() == list(range(batch.rows))
+    return [pa.table(dict(batch.columns)) for batch in found]
 
 
 def test_a_quote_that_is_never_closed_does_not_fill_the_memory(tmp_path):
