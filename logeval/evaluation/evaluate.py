@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Union
 
-from logeval.errors import LogevalError
+from logeval.errors import LogevalError, unknown_names
 from logeval.log.queries import several
 from logeval.stage import Arg, Queries, Quiet, Stage, function, stage
 
@@ -159,6 +159,7 @@ class Evaluate(Stage["Runs"]):
         from logeval.evaluation.feedback import Feedback
         from logeval.evaluation.matching import in_tracks
         from logeval.evaluation.plan import check_runs, checkpoints_of
+        from logeval.tracks.lists import REWARDS
         from logeval.tracks.registry import TRACKS, home_track
 
         if not self.policies:
@@ -166,6 +167,8 @@ class Evaluate(Stage["Runs"]):
         if self.problem is None:
             home = home_track(self.features is not None)
             TRACKS[home].check_reward(self.reward)
+            if self.reward not in (None, *REWARDS):
+                raise unknown_names("reward", [self.reward], REWARDS)
             in_tracks(self.specs(home, load=False), self.track, home)
         Feedback.parse(self.corrupt, self.delay)
         checkpoints_of(self.horizon, self.checkpoints)
