@@ -80,7 +80,8 @@ class Gain(NamedTuple):
         less = float(stdtr(D - 1, -mean / error)) if error > 0.0 else float(mean < 0.0)
         turned = float(ndtr(-worth.mean / worth.error)) if worth.error > 0.0 else 0.0
         worse = less * (1.0 - turned) + (1.0 - less) * turned
-        return cls(worth.mean * mean, float(low), float(high), worse)
+        shown = worth.mean if mean >= 0.0 else max(worth.mean, 1.0)
+        return cls(shown * mean, float(low), float(high), worse)
 
 
 class Account(NamedTuple):

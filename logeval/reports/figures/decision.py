@@ -8,7 +8,7 @@ import numpy as np
 
 from logeval.decision.decision import BEST, TODAY, Decision
 from logeval.reports.answer import UNITS, short_names
-from logeval.reports.figures.canvas import DAYS, SEARCHES, look, new_axes
+from logeval.reports.figures.canvas import DAYS, look, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +45,7 @@ def earnings_figure(found: Decision) -> Figure:
             shown += [low[1:], high[1:]]
         ends[label] = (float(reward[-1]), style["color"])
     unit = f"{UNITS[found.reward]} per {'search' if found.days is None else 'day'}"
-    ax.set(xlabel=SEARCHES if found.days is None else DAYS, ylabel=unit, xlim=(0, found.length))
+    ax.set(xlabel="searches" if found.days is None else DAYS, ylabel=unit, xlim=(0, found.length))
     _limits(ax, shown)
     ax.yaxis.set_major_formatter("{x:,.3g}" if per == 1.0 else "{x:,.0f}")
     ax.spines[["top", "right"]].set_visible(False)
